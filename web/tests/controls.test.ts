@@ -40,6 +40,18 @@ describe.skipIf(given)("the page", () => {
     expect(site.complaints).toEqual([]);
   });
 
+  test("lists of markets say it below the name", async () => {
+    for (const [view, list] of [["#/markets", "Markets"], ["#/", "Top markets"]] as const) {
+      await site.open(view);
+      const row = site.page.getByRole("group", { name: list, exact: true }).locator("tr", { has: site.page.locator("a:text-is('XAU/USD')") });
+      await row.locator(".badge.control").first().waitFor();
+      expect(await row.locator(".control-of").allInnerTexts()).toEqual(["XAU admitted holders only, can be recovered"]);
+      const open = site.page.getByRole("group", { name: list, exact: true }).locator("tr", { has: site.page.locator("a:text-is('EUR/USD')") });
+      expect(await open.locator(".badge.control").count()).toBe(0);
+    }
+    expect(site.complaints).toEqual([]);
+  });
+
   test("its markets say it beside their name, and those of open assets do not", async () => {
     await site.open("#/market/XAU/USD");
     await site.page.waitForSelector(".market-head .badge.control");

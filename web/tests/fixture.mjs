@@ -524,6 +524,32 @@ function answer(exchange, faults, height, url) {
           };
         }),
       };
+    case "upgrade":
+      return {
+        height, rules: 16, confirmed: 16, confirmed_manifest: hex(32, "rules", 16), since: 40, known: 17, manifest: hex(32, "rules", 17), operator: null,
+        coming: { rules: 17, manifest: hex(32, "rules", 17), acts: height + 120, confirms: height + 20, tries: 0 }, notice_min: 100, patience: 2_400, unready: [],
+        approved: [
+          {
+            rules: 17, manifest: hex(32, "rules", 17), notice: 100, stake: "3000", all_stake: "4000", seats: 3, seats_needed: 3, all_seats: 4, awaited_since: null,
+            accounts: [ACCOUNT, QUIET_ACCOUNT],
+          },
+        ],
+      };
+    case "parameters":
+      return {
+        height, operator: null,
+        parameters: [
+          { parameter: "fee", value: "100", least: "1", most: "10000", rests_until: null },
+          { parameter: "least_base_fee", value: "0", least: "0", most: "0", rests_until: null },
+        ],
+        coming: [{ acts: height + 45, parameters: [{ parameter: "reward", value: "20" }], lists: ["JPY"], closes: [] }],
+        proposals: [
+          {
+            id: hex(32, "proposal"), proposer: ACCOUNT, change: { type: "propose_parameter", parameter: "fee", value: "200" }, words: "fee becomes 200",
+            boundaries_left: 3, seats: 2, seats_needed: 3, all_seats: 4, stake: "2000", all_stake: "4000", yes: [ACCOUNT], no: [],
+          },
+        ],
+      };
     case "fairness": {
       const figure = (p50_us, label = "proven") => ({ p50_us, p99_us: 3 * p50_us, label });
       return {

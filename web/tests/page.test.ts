@@ -96,18 +96,19 @@ describe("the page", () => {
 
   it("shows how far each validator is, and who proposed", async () => {
     await open("#/validators");
+    const rows = "[aria-label=Validators]";
     const status = await get<Validator>("validator");
-    await until("all validators are listed", async () => (await page.locator("tbody tr").count()) === status.validators);
-    const first = await texts("tbody tr td:first-child");
+    await until("all validators are listed", async () => (await page.locator(`${rows} tbody tr`).count()) === status.validators);
+    const first = await texts(`${rows} tbody tr td:first-child`);
     expect(first).toEqual(status.peers.map(({ validator }) => (validator === status.me ? `${validator} (this node)` : String(validator))));
-    await until("heights are shown", async () => /^[\d,]+$/.test((await texts("tbody tr:first-child td"))[2] ?? ""));
-    await until("sub-blocks are counted", async () => /^[1-9][\d,]* of [1-9]/.test((await texts("tbody tr:first-child td")).at(-1) ?? ""));
-    await until("rounds are told", async () => /^[1-9]\d*$/.test((await texts("tbody tr:first-child td"))[4] ?? ""));
+    await until("heights are shown", async () => /^[\d,]+$/.test((await texts(`${rows} tbody tr:first-child td`))[2] ?? ""));
+    await until("sub-blocks are counted", async () => /^[1-9][\d,]* of [1-9]/.test((await texts(`${rows} tbody tr:first-child td`)).at(-1) ?? ""));
+    await until("rounds are told", async () => /^[1-9]\d*$/.test((await texts(`${rows} tbody tr:first-child td`))[4] ?? ""));
     const away = status.peers.find(({ validator, connected }) => connected && validator !== status.me);
-    const latency = async () => (await texts(`tbody tr:nth-child(${(away?.validator ?? 0) + 1}) td`))[5] ?? "";
+    const latency = async () => (await texts(`${rows} tbody tr:nth-child(${(away?.validator ?? 0) + 1}) td`))[5] ?? "";
     await until("latency is told", async () => !away || /^[\d.]+ ms$/.test(await latency()));
     for (const { validator, connected } of status.peers.filter((peer) => !peer.connected)) {
-      const cells = await texts(`tbody tr:nth-child(${validator + 1}) td`);
+      const cells = await texts(`${rows} tbody tr:nth-child(${validator + 1}) td`);
       expect([connected, ...cells.slice(1, 4)]).toEqual([false, "not connected", "–", "–"]);
     }
     await picture("validators");

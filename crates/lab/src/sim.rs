@@ -290,6 +290,9 @@ fn run_markets(seeds: RangeInclusive<u64>, json: bool) -> ExitCode {
         ("claimed", sum(|report| report.claimed)),
         ("unproved", sum(|report| report.unproved)),
         ("told_by_sessions", sum(|report| report.told)),
+        ("frozen", sum(|report| report.frozen)),
+        ("recalled", sum(|report| report.recalled)),
+        ("recovered", sum(|report| report.recovered)),
         ("links_cut", sum(|report| report.cuts)),
     ];
     print_report(&counts, &failures, "walras-lab sim --market", json)

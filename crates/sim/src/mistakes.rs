@@ -88,8 +88,8 @@ pub fn found() -> impl Iterator<Item = FoundMistake> {
 }
 
 /// Mistakes that tests of `member` and `venue` find: in the lane's world somebody else shows such certificates in time,
-/// and in that of markets others come first to what matters, few orders are so large, and no asset is controlled.
-pub const FOUND_ELSEWHERE: [Mistake; 18] = {
+/// and in that of markets others come first to what matters, and few orders are so large.
+pub const FOUND_ELSEWHERE: [Mistake; 14] = {
     use Mistake::{Member, Venue};
     [
         Member(MemberMistake::LateCertificateNotTold),
@@ -106,10 +106,6 @@ pub const FOUND_ELSEWHERE: [Mistake; 18] = {
         Venue(VenueMistake::OpensOnOldBlocks),
         Venue(VenueMistake::NumbersRunAway),
         Venue(VenueMistake::SignerForgotten),
-        Venue(VenueMistake::FrozenTrades),
-        Venue(VenueMistake::FrozenRests),
-        Venue(VenueMistake::AdmissionForgotten),
-        Venue(VenueMistake::FrozenOwnerEarns),
     ]
 };
 
@@ -143,7 +139,7 @@ const fn of_market(mistake: MarketMistake, seed: u64, says: &'static str) -> Row
     (Mistake::Market(mistake), Scene::Market, seed, says)
 }
 
-const SOLO: [Row; 49] = [
+const SOLO: [Row; 52] = [
     of_life(LifeMistake::AnswersBeforeSync, Scene::Solo, 2, "acknowledged and are lost"),
     of_life(LifeMistake::RootBeforeBlock, Scene::Solo, 0, "the root after block"),
     of_life(LifeMistake::RootNotAwaited, Scene::Solo, 0, "contains another state root than its parent has"),
@@ -174,6 +170,9 @@ const SOLO: [Row; 49] = [
     solo(EngineMistake::CompletesEarly, 0, "is completed before its wait is over"),
     solo(EngineMistake::RecoversBesideChange, 0, "a recovery counts although a change waits"),
     solo(EngineMistake::BarePayments, 0, "a bare payment to"),
+    solo(EngineMistake::ReferencesNotAsked, 0, "need references, not"),
+    solo(EngineMistake::ReferencesAskedFor, 0, "need references, not"),
+    solo(EngineMistake::ReferencedPaysLess, 1, "bookkeeping"),
     solo(EngineMistake::NumbersByPlace, 11, "by its id a listing gets the number"),
     solo(EngineMistake::RefusedListingPays, 19, "units were kept, but burnt"),
     solo(EngineMistake::ListingFeesFound, 2, "are asked for"),
@@ -242,7 +241,7 @@ const LANE: [Row; 19] = [
     of_lane(LaneMistake::RestartIgnoresCertificates, 2, "is settled, and the list lacks its output"),
 ];
 
-const MARKET: [Row; 24] = [
+const MARKET: [Row; 29] = [
     of_venue(VenueMistake::ReportsBeforeSync, 4, "is not in the journal"),
     of_venue(VenueMistake::LeavingBuys, 1, "of an honest venue is bust: Deposit"),
     of_venue(VenueMistake::DrawdownForgetsFills, 12, "of an honest venue is bust: Drawdown"),
@@ -257,6 +256,10 @@ const MARKET: [Row; 24] = [
     of_venue(VenueMistake::StepsBeginAgain, 0, "is signed twice"),
     of_venue(VenueMistake::IgnoresFence, 1, "although its incarnation has ended"),
     of_venue(VenueMistake::IgnoresContradiction, 3, "goes on although the ledger has another fill"),
+    of_venue(VenueMistake::FrozenTrades, 7, "of an honest venue is bust: Frozen"),
+    of_venue(VenueMistake::FrozenRests, 86, "of an honest venue is bust: Frozen"),
+    of_venue(VenueMistake::AdmissionForgotten, 14, "of an honest venue is bust: Frozen"),
+    of_venue(VenueMistake::FrozenOwnerEarns, 25, "of an honest venue is bust: Frozen"),
     of_market(MarketMistake::DelayTooShort, 0, "the deposit of"),
     of_market(MarketMistake::OrdersUnverified, 1, "that nobody signed"),
     of_market(MarketMistake::BustsApplied, 133, "a fill moves units"),
@@ -264,6 +267,7 @@ const MARKET: [Row; 24] = [
     of_market(MarketMistake::LastServedFirst, 0, "passes over orders"),
     of_market(MarketMistake::JournalMadeAnew, 2, "an honest root has stopped"),
     of_market(MarketMistake::FactsLeftOut, 1, "of an honest venue is bust: Deposit"),
+    of_market(MarketMistake::FreezesLeftOut, 22, "of an honest venue is bust: Frozen"),
     of_market(MarketMistake::SessionsForgotten, 1, "was never told"),
     of_market(MarketMistake::SessionsToldAgain, 0, "twice"),
     of_market(MarketMistake::BridgeBeginsLate, 0, "a bridge of plain OUCH was told other fills"),

@@ -2,6 +2,7 @@
 //! validators: the invariants of every run, and that it ends.
 
 use sim::validators::{Faults, FrameCost, NetworkReport, SimNetwork};
+use sim::{ControlCounts, ListingCounts, PolicyCounts, ProposalCounts};
 
 #[test]
 fn a_healthy_network_decides_everything_once() {
@@ -160,6 +161,39 @@ fn programs_of_two_versions_change_to_the_newer_rules() {
     for (seed, protocol) in (0..8).map(|seed| (seed, if seed % 4 == 3 { Tendermint } else { Dbft })) {
         sim::validators::run_versions(seed, protocol).unwrap_or_else(|failure| panic!("{failure}"));
     }
+}
+
+#[test]
+#[ignore = "long: `walras-lab sim --consensus`, with --mixed-versions and without, runs as many"]
+fn many_networks_hold_for_seeds() {
+    use consensus::Protocol::Dbft;
+    for seed in 0..40 {
+        sim::validators::run_versions(seed, Dbft).unwrap_or_else(|failure| panic!("two versions: {failure}"));
+        sim::validators::run_validators(seed, Dbft).unwrap_or_else(|failure| panic!("{failure}"));
+    }
+}
+
+/// Accounts change their keys, issuers list, close and freeze, and validators vote, while some of them are killed and
+/// others are drawn: what counts, and what it makes of the state, is what independent books say.
+#[test]
+fn institutions_act_among_validators() {
+    let (mut policies, mut listings) = (PolicyCounts::default(), ListingCounts::default());
+    let (mut proposals, mut controls) = (ProposalCounts::default(), ControlCounts::default());
+    for seed in 0..6 {
+        let mut network = SimNetwork::new(5, 900 + seed);
+        (network.epoch_heights, network.kills, network.institutions) = (Some(10), 2, true);
+        network.submit_everywhere(80);
+        network.run_until_settled();
+        let report = network.check();
+        policies += report.policies;
+        listings += report.listings;
+        proposals += report.proposals;
+        controls += report.controls;
+    }
+    let often = [policies.set, policies.requests, listings.listed, controls.frozen, proposals.proposed];
+    assert!(often.iter().all(|count| *count >= 10), "{policies:?} {listings:?} {proposals:?} {controls:?}");
+    let rare = [policies.waited, listings.announced, controls.opened, proposals.passed, proposals.changed];
+    assert!(rare.iter().all(|count| *count > 0), "{policies:?} {listings:?} {proposals:?} {controls:?}");
 }
 
 /// The networks of these seeds failed once, each in its own way: by handovers of later epochs than the one that signed

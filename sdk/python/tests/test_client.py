@@ -53,7 +53,7 @@ from walras.client import (
 )
 from walras.client.certificate import check_certificate, prove_outcome
 from walras.client.encoding import Body, Signed, address_bytes, raw
-from walras.client.operations import Pay
+from walras.client.operations import Issue, ListAsset, Pay
 from walras.client.flow import Answer, Ask
 from walras.client.pending import MemoryStore
 from walras.client.proof import ProofError, prove_account
@@ -104,6 +104,44 @@ def test_a_payment_and_an_offer_live_their_lives(client: Client) -> None:
     bought = client.buy("EUR/USD", "1", "0.0625")
     assert bought.outcome is not None and bought.outcome.left == Decimal("0.0625")
     assert len(client.cancel_all("EUR/USD")) == 1 and client.offers() == [] and client.stored() == []
+
+
+def test_an_issuer_controls_what_others_hold(made: Made) -> None:
+    issuer, key = made(key=EthereumKey(KEYS[3])), Ed25519Key.generate()
+    holder = made(key=key)
+    address = funded(issuer, key)
+    terms = ("recoverable", 4_096, 10**9, "0x" + "11" * 32, 10_000_000)
+    number = issuer.send(ListAsset("REG", 2, *terms)).outcome.number
+    symbol = f"REG.{number}"
+    issuer.send(Issue(address, number, 50_000))
+    assert (issuer.holder(symbol, address).standing, issuer.proved_holder(symbol, address).is_open) == ("open", True)
+    assert issuer.assets()[symbol].control == "recoverable"
+    frozen = issuer.freeze(symbol, address, "case 7 of 2026")
+    told, committee = holder.holder(symbol), holder.committee()
+    # What is certified is a block or two behind.
+    while (proved := holder.proved_holder(symbol, committee=committee)).is_open:
+        pass
+    assert (told.control, told.standing, told.since) == ("recoverable", "frozen", frozen.height)
+    assert (proved.control, proved.is_open, proved.since) == ("recoverable", False, frozen.height)
+    for use in (lambda: holder.pay(OTHER, symbol, "1"), lambda: holder.sell(f"{symbol}/USD", "100", "2")):
+        with pytest.raises(TransactionRefusedError, match="frozen") as refused:
+            use()
+        assert refused.value.code == "frozen"
+    with pytest.raises(TransactionRefusedError) as refused:
+        issuer.pay(address, symbol, "1")
+    assert refused.value.code == "receiver_frozen"
+    # Nobody is frozen for a day of blocks here.
+    for takes in (lambda: issuer.recover(symbol, address, "10", 7), lambda: issuer.recall(symbol, address, 0)):
+        with pytest.raises(TransactionRefusedError) as refused:
+            takes()
+        assert refused.value.code == "not_frozen_long"
+    with pytest.raises(TransactionRefusedError) as refused:
+        holder.freeze(symbol, OTHER, "mine")
+    assert refused.value.code == "not_issuer"
+    issuer.admit(symbol, address, "case 7 is closed")
+    assert holder.holder(symbol).standing == "open" and holder.proved_holder(symbol).is_open
+    assert holder.pay(OTHER, symbol, "1.5").state == "executed"
+    assert issuer.account(OTHER).balance(symbol).available == Decimal("1.5")
 
 
 def test_what_the_market_did_is_read_in_whole_assets(client: Client) -> None:

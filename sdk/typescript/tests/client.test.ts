@@ -92,6 +92,38 @@ test("a payment and an offer live their lives", { skip }, async () => {
   assert.deepEqual([await client.offers(), await client.stored()], [[], []]);
 });
 
+test("an issuer controls what others hold", { skip }, async () => {
+  const key = Ed25519Key.generate();
+  const [address, holder, { holders }] = [await funded(key), made(key), client];
+  const terms = { decimals: 2, control: "recoverable", leastUnits: 4_096n, supplyMax: 10n ** 9n, document: `0x${"11".repeat(32)}`, fees: 10_000_000n } as const;
+  const listed = await client.send({ kind: "ListAsset", symbol: "REG", ...terms });
+  assert.ok(listed.outcome?.result === "listed");
+  const [number, symbol] = [listed.outcome.number, `REG.${listed.outcome.number}`];
+  await client.send({ kind: "Issue", to: address, asset: number, amount: 50_000n });
+  const [standing, proved] = [await holders.standing(symbol, address), await holders.proved(symbol, address)];
+  assert.deepEqual([standing.control, standing.standing, proved.isOpen], ["recoverable", "open", true]);
+  const frozen = await holders.freeze(symbol, address, "case 7 of 2026");
+  const told = await holder.holders.standing(symbol, address);
+  assert.deepEqual([told.standing, told.since], ["frozen", frozen.height]);
+  // What is certified is a block or two behind.
+  const committee = await holder.committee();
+  let seen = await holder.holders.proved(symbol, address, committee);
+  while (seen.isOpen) seen = await holder.holders.proved(symbol, address, committee);
+  assert.deepEqual([seen.control, Number(seen.since)], ["recoverable", frozen.height]);
+  const refuses = (code: string) => (error: unknown) => error instanceof TransactionRefusedError && error.code === code;
+  await assert.rejects(holder.pay(OTHER, symbol, "1"), refuses("frozen"));
+  await assert.rejects(holder.sell(`${symbol}/USD`, "100", "2"), refuses("frozen"));
+  await assert.rejects(client.pay(address, symbol, "1"), refuses("receiver_frozen"));
+  // Nobody is frozen for a day of blocks here.
+  await assert.rejects(holders.recover(symbol, address, "10", { kind: "number", value: "7" }), refuses("not_frozen_long"));
+  await assert.rejects(holders.recall(symbol, address, 0), refuses("not_frozen_long"));
+  await assert.rejects(holder.holders.freeze(symbol, OTHER, "mine"), refuses("not_issuer"));
+  await holders.admit(symbol, address, "case 7 is closed");
+  assert.equal((await holders.standing(symbol, address)).standing, "open");
+  assert.equal((await holder.pay(OTHER, symbol, "1.5")).state, "executed");
+  assert.equal(await held(OTHER, symbol), "1.5");
+});
+
 test("what the market did is read in whole assets", { skip }, async () => {
   // Two offers that cross, whatever the demo's traders do.
   await client.sell("EUR/USD", "20", "2.5");

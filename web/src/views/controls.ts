@@ -59,6 +59,41 @@ export function assetNames(live: Live, link: (symbol: string) => string | null) 
   };
 }
 
+/** What issuers control of some assets, each behind its name: nothing where all are open or not known yet. */
+export function controlBadges(live: Live, symbols: string[]): HTMLElement[] {
+  return symbols.flatMap((symbol) => {
+    const badge = controlBadge(live.assets.get(symbol));
+    return badge ? [h("span", { class: "control-of" }, `${symbol} `, badge)] : [];
+  });
+}
+
+/** A line of that below the name of a market, which shows itself once there is something to say. */
+export function controlsLine(live: Live) {
+  const element = h("p", { class: "controls-of", hidden: true });
+  return {
+    element,
+    show(symbols: string[]): void {
+      if (!element.hidden) return;
+      element.replaceChildren(...controlBadges(live, symbols).flatMap((badge) => [badge, " "]));
+      element.hidden = element.childElementCount === 0;
+    },
+  };
+}
+
+/** Names of markets, with what issuers control of both assets below them; each element made once, as in `assetNames`. */
+export function marketNames(live: Live) {
+  const kept = new Map<string, HTMLElement>();
+  return (text: string, to: string, symbols: string[]): HTMLElement | { text: string; href: string } => {
+    const known = kept.get(text);
+    if (known) return known;
+    const badges = controlBadges(live, symbols);
+    if (badges.length === 0) return { text, href: to };
+    const name = h("div", { class: "controlled" }, h("a", { href: to }, text), ...badges);
+    kept.set(text, name);
+    return name;
+  };
+}
+
 /** What an account may not do with an asset, and what remains possible; null if nothing is in its way. */
 export function standingText(symbol: string, asset: Asset, holder: Holder): string | null {
   const since = holder.since === undefined ? "" : ` since block ${count(holder.since)}`;

@@ -16,6 +16,7 @@ import type { Trader } from "../trade/keys";
 import type { VenueMarket } from "../trade/venue";
 import { numeraire, recentPrices, worth } from "../value";
 import { count, duration, percent, tells } from "../words";
+import { controlBadges } from "./controls";
 import { pairOf, venueMarketsTable } from "./venue-markets";
 
 const SENTENCE =
@@ -142,9 +143,11 @@ function topTable(live: Live, lines: Map<string, ReturnType<typeof sparkline>>) 
   /** Where there is no room for a column of it, the volume stands below the name. */
   function name(row: Row): HTMLElement {
     const { market } = row.ticker;
-    const known = names.get(market) ?? h("div", {}, h("a", { href: href.market(row.base, row.quote), class: "strong" }, market), h("small", { class: "quiet" }));
-    names.set(market, known);
-    setText(known.lastElementChild!, volume(row));
+    const made = () => h("div", {}, h("a", { href: href.market(row.base, row.quote), class: "strong" }, market), h("small", { class: "quiet" }));
+    const known = names.get(market) ?? made();
+    if (!names.has(market) && live.assets.size > 0) known.append(...controlBadges(live, [row.base, row.quote]));
+    if (live.assets.size > 0) names.set(market, known);
+    setText(known.querySelector("small")!, volume(row));
     return known;
   }
   const price = (text: string | null | undefined) => formatPrice(parseDecimal(text ?? ""));

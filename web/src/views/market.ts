@@ -1,5 +1,5 @@
 /** One pair: its prices, its book, its trades, the ticket, and what the trader has and has ordered. */
-import { controlBadge } from "./controls";
+import { controlsLine } from "./controls";
 import { curvesPart } from "./curves";
 import { impliedPart } from "./implied";
 import { moneyPanel } from "./money";
@@ -138,14 +138,14 @@ function marketHead(live: Live, base: string, quote: string) {
   const price = h("strong", { class: "price", "data-price": "" }, "–");
   const chooser = pairChooser(live, base, quote);
   const tokens = h("p", { class: "quiet tokens", hidden: true });
-  const controls = h("p", { class: "controls-of", hidden: true });
+  const controls = controlsLine(live);
   const day = facts({ change: "24 h", high: "High", low: "Low", volume: "Volume" });
   day.element.classList.add("day");
   const element = h(
     "header",
     { class: "market-head" },
     h("h1", { tabindex: -1 }, `${base}/${quote}`),
-    controls,
+    controls.element,
     h("p", { class: "latest", title: `${quote} per ${base}` }, price, " ", h("span", { class: "quiet" }, quote)),
     day.element,
     chooser.element,
@@ -160,16 +160,6 @@ function marketHead(live: Live, base: string, quote: string) {
       tokens.append(h("span", {}, `${symbol} token `, copyable(address, brief(address, 4), href.account(address))));
     }
     tokens.hidden = false;
-  }
-
-  /** What issuers of both assets control, once the assets are known. */
-  function showControls(): void {
-    if (!controls.hidden || live.assets.size === 0) return;
-    for (const symbol of [base, quote]) {
-      const badge = controlBadge(live.assets.get(symbol));
-      if (badge) controls.append(h("span", {}, `${symbol} `, badge), " ");
-    }
-    controls.hidden = controls.childElementCount === 0;
   }
 
   function showDay({ day: figures }: Ticker): void {
@@ -188,7 +178,7 @@ function marketHead(live: Live, base: string, quote: string) {
     update(): void {
       chooser.update();
       showTokens();
-      showControls();
+      controls.show([base, quote]);
       if (latest) showDay(latest);
     },
     day(ticker: Ticker): void {

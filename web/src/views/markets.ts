@@ -11,6 +11,7 @@ import { href } from "../router";
 import { table, type Cell } from "../table";
 import { approximate, numeraire, recentPrices, worth } from "../value";
 import { count, percent, tells } from "../words";
+import { marketNames } from "./controls";
 
 const PAUSE_MS = 1_000;
 
@@ -76,12 +77,13 @@ function marketsTable(live: Live, lines: Map<string, ReturnType<typeof sparkline
     text: formatShort(units, live.decimals(symbol)),
     title: `${formatAmount(units, live.decimals(symbol))} ${symbol}`,
   });
+  const name = marketNames(live);
   return table<Market>({
     caption: "Markets",
     key: (market) => market.market,
     empty: "No pair matches.",
     columns: [
-      { name: "Market", class: "strong", cell: (m) => ({ text: m.market, href: href.market(m.base, m.quote) }), order: (a, b) => a.market.localeCompare(b.market) },
+      { name: "Market", class: "strong", cell: (m) => name(m.market, href.market(m.base, m.quote), [m.base, m.quote]), order: (a, b) => a.market.localeCompare(b.market) },
       { name: "Batch price", class: "number strong", cell: (m) => priceCell(m.price, m.price_units) },
       { name: "Recent", class: "wide", cell: (m) => lines.get(m.market)?.element ?? "" },
       { name: "Change", class: "number", cell: (m) => change(live, m), order: (a, b) => recentChange(live, a) - recentChange(live, b) },

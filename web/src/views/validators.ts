@@ -7,6 +7,7 @@ import type { Live } from "../live";
 import { refresh } from "../refresh";
 import { table } from "../table";
 import { count, tells } from "../words";
+import { rulesPanels } from "./rules";
 
 const PAUSE_MS = 1_000;
 
@@ -23,7 +24,8 @@ export function validatorsView(live: Live): View {
   const list = validatorsTable();
   const summary = h("p", { class: "quiet" });
   const listed = panel("Validators", {}, list.element);
-  const element = h("div", { class: "view" }, h("h1", { tabindex: -1 }, "Validators"), problem.element, summary, listed);
+  const rules = rulesPanels(live);
+  const element = h("div", { class: "view" }, h("h1", { tabindex: -1 }, "Validators"), problem.element, summary, listed, ...rules.elements);
   let latest: Validator | null = null;
 
   const loading = refresh(load, tells(problem), PAUSE_MS);
@@ -32,7 +34,7 @@ export function validatorsView(live: Live): View {
 
   /** A solo node has none: that is no trouble. One that has just started may have some later. */
   async function load(signal: AbortSignal): Promise<void> {
-    latest = await getIfThere<Validator>("validator", signal);
+    [latest] = await Promise.all([getIfThere<Validator>("validator", signal), rules.load(signal)]);
     listed.hidden = latest === null;
     if (!latest) return setText(summary, "This node makes its blocks alone: there are no other validators.");
     update();

@@ -6,6 +6,7 @@ import { href } from "../router";
 import { table, type Cell } from "../table";
 import { priceOf, type Pair, type VenueMarket } from "../trade/venue";
 import { percent } from "../words";
+import { marketNames } from "./controls";
 
 /** Both assets of a market; null while they are not known. */
 export function pairOf(live: Live, market: VenueMarket): Pair | null {
@@ -19,9 +20,11 @@ export function venueMarketsTable(live: Live, wanted: number | null) {
     const pair = pairOf(live, market);
     return tick === null || !pair ? "–" : formatPrice(priceOf(tick, market, pair));
   };
+  const named = marketNames(live);
   const name = (market: VenueMarket) => {
     const pair = pairOf(live, market);
-    return pair ? `${pair.base.symbol}/${pair.quote.symbol}` : market.symbol;
+    const symbols = pair ? [pair.base.symbol, pair.quote.symbol] : [];
+    return named(pair ? symbols.join("/") : market.symbol, href.venue(market.market), symbols);
   };
   const volume = (market: VenueMarket) => {
     const base = pairOf(live, market)?.base;
@@ -33,7 +36,7 @@ export function venueMarketsTable(live: Live, wanted: number | null) {
     empty: "The venue has listed no market.",
     rowClass: (row) => (row.market === wanted ? "strong" : ""),
     columns: [
-      { name: "Market", class: "strong", cell: (row) => ({ text: name(row), href: href.venue(row.market) }) },
+      { name: "Market", class: "strong", cell: name },
       { name: "Phase", cell: (row) => row.phase },
       { name: "Last", class: "number strong", cell: (row) => price(row, row.last) },
       { name: "24 h", class: "number", cell: (row) => change(row.day) },

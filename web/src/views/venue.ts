@@ -16,6 +16,7 @@ import { clock, count, percent, tells } from "../words";
 import { DEPTH_LEVELS, depthPicture } from "./depth";
 import { INTERVALS, intervalChoice, picturesPanel, type Interval } from "./prices";
 import { terminal } from "./terminal";
+import { controlsLine } from "./controls";
 import { bookPanel, tapePanel } from "./venue-book";
 import { deskPanels } from "./venue-desk";
 import { pairOf, venueMarketsTable } from "./venue-markets";
@@ -140,8 +141,9 @@ function marketHead(live: Live) {
   figures.element.classList.add("day");
   const since = h("span", { class: "quiet", "data-since": "" });
   const standing = h("p", { class: "quiet standing", "data-standing": "" });
+  const controls = controlsLine(live);
   const select = h("select", { id: "venue-market", "aria-label": "Market", change: () => (location.hash = href.venue(Number(select.value))) });
-  const element = h("header", { class: "market-head" }, title, h("p", { class: "latest" }, price, " ", quote), figures.element, since, h("div", { class: "chooser" }, select));
+  const element = h("header", { class: "market-head" }, title, controls.element, h("p", { class: "latest" }, price, " ", quote), figures.element, since, h("div", { class: "chooser" }, select));
   const middle = ({ bid, ask }: VenueMarket) => (bid === null || ask === null ? (bid ?? ask) : Math.round((bid + ask) / 2));
 
   return {
@@ -162,6 +164,7 @@ function marketHead(live: Live) {
     },
     show({ trades }: VenueFeed, { market, pair }: Shown): void {
       setText(title, `${pair.base.symbol}/${pair.quote.symbol}, continuous`);
+      controls.show([pair.base.symbol, pair.quote.symbol]);
       const { day } = market;
       const tick = trades.at(-1)?.tick ?? market.last ?? middle(market);
       setText(price, tick === null ? "–" : formatPrice(priceOf(tick, market, pair)));

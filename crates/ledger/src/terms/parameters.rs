@@ -109,6 +109,8 @@ impl Parameters {
         let first = self.get(parameter);
         let to = |most: u64| most.max(first);
         match parameter {
+            // A chain without fees, contracts, rewards or a minimum stays without.
+            _ if first == 0 && parameter != Parameter::ListingPolicy => 0..=0,
             Parameter::Fee | Parameter::LeastBaseFee | Parameter::MinimumStake => {
                 1..=first.saturating_mul(TIMES_MAX).min(to(MAX_ISSUED))
             }
@@ -177,6 +179,14 @@ mod tests {
         assert!(usual().fits(4));
         for parameter in Parameter::ALL {
             assert!(usual().bounds(parameter).contains(&usual().get(parameter)), "{parameter:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_zero_says_that_it_stays_zero() {
+        let none = Parameters::default();
+        for parameter in Parameter::ALL.into_iter().filter(|one| *one != Parameter::ListingPolicy) {
+            assert_eq!(none.bounds(parameter), 0..=0, "{parameter:?}");
         }
     }
 

@@ -92,7 +92,7 @@ fn restored(ledger: &Ledger) -> Ledger {
 }
 
 /// Applies a world's blocks again, from the snapshot after each block, to the same state.
-fn replay(genesis: &Genesis, world: &World) {
+pub fn replay(genesis: &Genesis, world: &World) {
     let mut ledger = Ledger::new(genesis).expect("sound");
     for block in &world.blocks {
         ledger = restored(&ledger);

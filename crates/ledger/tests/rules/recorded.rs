@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use borsh::{BorshDeserialize, BorshSerialize};
 use ledger::{Applied, Genesis, Ledger, Outcome, Refusal, Restore, Roots, Signatures, Snapshot, manifest};
-use primitives::venue::{ORDER_LISTS_RULES, VenueOperation};
+use primitives::venue::{ORDER_LISTS_RULES, STEP_REPORTS_RULES, VenueOperation};
 use primitives::{
     AssetId, Body, ChangedBy, Committed, Contradiction, Digest, Evidence, KeyPolicy, KeySignatures, KeySigner,
     KeysChange, Operation, RULES_OF_CONTROLS, RULES_OF_KEYS, RULES_OF_LISTINGS, RULES_OF_PROPOSALS, RecoverKeys,
@@ -19,6 +19,7 @@ use primitives::{
 };
 
 use crate::charter::{NETWORK, World, account, genesis, key, node};
+use crate::recorded_references::RULES_OF_REFERENCES;
 
 /// A state, and the blocks that followed with what became of them.
 #[derive(BorshSerialize, BorshDeserialize)]
@@ -93,7 +94,8 @@ fn every_recorded_chain_replays() {
 
 /// What a recorded chain has.
 pub struct Seen {
-    /// The operations that counted, by name, and how they were signed if that came with rules 14.
+    /// The operations that counted, by name, those at venues by action, and how they were signed if that came with
+    /// rules 14.
     pub done: BTreeSet<String>,
     pub refused: BTreeSet<&'static str>,
     /// Why offers left otherwise than by trading.
@@ -119,7 +121,8 @@ impl Seen {
     }
 
     fn note(&mut self, transaction: &Transaction, outcome: &Outcome) {
-        let names = [named(transaction), transaction.body.operation.name()];
+        let row = transaction.body.operation.row();
+        let names = [named(transaction), row.name, row.action.unwrap_or_default()];
         match outcome.refusal() {
             None => self.done.extend(names.map(String::from).into_iter().filter(|name| !name.is_empty())),
             Some(refusal) => drop(self.refused.insert(refusal.code())),
@@ -325,7 +328,9 @@ fn changes(world: &mut World) {
 #[test]
 #[ignore = "writes the files that the other tests read, once"]
 fn record_rules() {
-    let histories: [(u32, fn() -> History); 5] = [
+    let histories: [(u32, fn() -> History); 7] = [
+        (RULES_OF_REFERENCES, crate::recorded_references::of_references),
+        (STEP_REPORTS_RULES, crate::recorded_references::of_steps),
         (RULES_OF_KEYS, of_keys),
         (RULES_OF_LISTINGS, crate::recorded_listings::of_listings),
         (RULES_OF_PROPOSALS, crate::recorded_proposals::of_proposals),

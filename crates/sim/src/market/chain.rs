@@ -1,16 +1,22 @@
 //! The chain: the real ledger, block after block, with the books beside it and what blocks say to roots.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::btree_map::Entry;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use ledger::{BustReason, FillVerdict, Ledger, Outcome, Signatures, Venues};
 use primitives::venue::{Delay, Settle, VenueOperation};
-use primitives::{Body, Digest, Height, Operation, Sequence, SubBlock, Superblock, Transaction, TransactionId};
+use primitives::{
+    AssetControl, Body, Digest, Height, Operation, Sequence, SubBlock, Superblock, Transaction, TransactionId,
+};
 use venue::{CertifiedFacts, ChainState, FillFate, facts_since, fate_of, settles_of};
 
 use super::oracle::Oracle;
-use super::people::{BLOCK_MS, DELAY, Person, VENUE, address, genesis, key, operates};
+use super::people::{BLOCK_MS, DAY, DELAY, Person, VENUE, address, genesis, key, operates};
 use crate::world::MarketMistake;
+
+/// Ledgers a day later, by their last block: the runs with a controlled asset begin alike.
+static DAY_LATER: Mutex<BTreeMap<Digest, Ledger>> = Mutex::new(BTreeMap::new());
 
 pub(super) struct Chain {
     pub ledger: Ledger,
@@ -28,6 +34,8 @@ pub(super) struct Chain {
     /// After how many changes of the operator each settle was first sent.
     sent_under: BTreeMap<TransactionId, u8>,
     pub refused: u64,
+    /// Empty blocks that passed before the run.
+    passed: Height,
 }
 
 /// What a host reads of the ledger, with the account of the present operator.
@@ -36,12 +44,12 @@ fn state_of(ledger: &Ledger, changes: u8) -> ChainState {
 }
 
 impl Chain {
-    pub fn new(mistake: Option<MarketMistake>) -> Chain {
+    pub fn new(mistake: Option<MarketMistake>, control: AssetControl) -> Chain {
         let shorter = u64::from(mistake == Some(MarketMistake::DelayTooShort));
         let delay = Delay { heights: DELAY.heights - shorter, ..DELAY };
-        let ledger = Ledger::new(&genesis(delay)).expect("a sound genesis");
+        let ledger = Ledger::new(&genesis(delay, control)).expect("a sound genesis");
         Chain {
-            oracle: Oracle::new(ledger.network()),
+            oracle: Oracle::new(ledger.network(), control),
             before: state_of(&ledger, 0),
             ledger,
             time_ms: 1_000_000,
@@ -52,7 +60,40 @@ impl Chain {
             voids: 0,
             sent_under: BTreeMap::new(),
             refused: 0,
+            passed: 0,
         }
+    }
+
+    /// Blocks of the run.
+    pub fn blocks(&self) -> u64 {
+        self.height() - self.passed
+    }
+
+    fn day_later(&self) -> Result<Ledger, String> {
+        let mut ledger = self.ledger.clone();
+        for second in 1..=DAY {
+            let (height, parent) = (ledger.height() + 1, ledger.last_block());
+            let block =
+                Superblock { height, parent, time_ms: self.time_ms + second * BLOCK_MS, ..Superblock::default() };
+            ledger.apply(&block, Signatures::Valid, &mut |_| {}).map_err(|fault| fault.to_string())?;
+        }
+        Ok(ledger)
+    }
+
+    /// A day of empty blocks.
+    pub fn pass_a_day(&mut self) -> Result<(), String> {
+        let mut known = DAY_LATER.lock().unwrap_or_else(PoisonError::into_inner);
+        let time_ms = self.time_ms;
+        self.ledger = match known.entry(self.last_block()) {
+            Entry::Occupied(known) => known.get().clone(),
+            Entry::Vacant(place) => place.insert(self.day_later()?).clone(),
+        };
+        self.oracle.pass((1..=DAY).map(|second| time_ms + second * BLOCK_MS));
+        self.time_ms += DAY * BLOCK_MS;
+        self.before = state_of(&self.ledger, self.oracle.changes);
+        self.facts.clear();
+        self.passed = DAY;
+        Ok(())
     }
 
     pub fn height(&self) -> Height {
@@ -78,7 +119,11 @@ impl Chain {
 
     /// An operation in a transaction.
     pub fn sign(&self, person: Person, sequence: Sequence, operation: VenueOperation) -> Transaction {
-        let operation = Operation::Venue(Box::new(operation));
+        self.sign_any(person, sequence, Operation::Venue(Box::new(operation)))
+    }
+
+    /// Any operation in a transaction.
+    pub fn sign_any(&self, person: Person, sequence: Sequence, operation: Operation) -> Transaction {
         let until = self.height() + 8;
         let body = Body { chain: 1, account: address(person), sequence, until, operation };
         body.sign(&self.network(), &key(person))

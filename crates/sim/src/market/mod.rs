@@ -5,7 +5,8 @@
 //! were ever sent and propose them in any order, and the process that runs the root ends at any moment. Honest traders
 //! quote and trade. Hostile ones forge, repeat, sign stale and impossible orders, replace by the dozen, take their
 //! deposits away, revoke keys under open orders, and cancel what has not arrived.
-//! The owner names other operators, takes a part of the bond out and adds to it.
+//! The owner names other operators, takes a part of the bond out and adds to it. In some runs the issuer of EUR freezes
+//! traders and the owner, admits them, recalls what they have at the venue, and recovers units ([`issuer`]).
 //!
 //! In half of the runs the venue turns hostile. It settles fills that it never reported, or in another order, or none.
 //! It reports one number as two fills, or signs two trees of one step; or a thief of a report key does, also of one
@@ -34,7 +35,10 @@
 mod chain;
 mod evidence;
 mod follower;
+mod founding;
+mod holders;
 mod host;
+mod issuer;
 mod oracle;
 mod owner;
 mod people;
@@ -44,19 +48,17 @@ mod traders;
 mod villain;
 mod wire;
 
-use kernel::{Dice, DiskFault, FaultDisk, Surviving};
-use primitives::venue::{SignedReport, VenueOperation, VenueReport};
-use primitives::{Height, Transaction};
-use venue::{CertifiedFacts, SettlingTerms, Steering, VenueInput, VenueOptions, VenueSettings, VenueStop};
+use kernel::{Dice, DiskFault, Surviving};
+use primitives::venue::{SignedReport, VenueReport};
+use primitives::{AssetControl, Height, Transaction};
+use venue::{CertifiedFacts, Steering, VenueFact, VenueInput, VenueStop};
 
 use crate::world::{self, Failure, MarketMistake, Mistake, Trace, World};
 use chain::Chain;
 use evidence::Evidence;
 use host::Host;
-use people::{
-    BLOCK_MS, BOND, DELAY, DEPOSIT, EVERYBODY, FEE, MARKET, OWNER, TRADERS, VENUE, deposit, limits, market,
-    market_settings, operator, terms,
-};
+use issuer::control_of;
+use people::{BLOCK_MS, DELAY, MARKET, TRADERS};
 use traders::{Moment, Traders};
 use villain::Villainy;
 use wire::{Journaled, Wires};
@@ -117,6 +119,12 @@ pub struct MarketReport {
     pub unproved: u64,
     /// Fills that sessions of OUCH and FIX were told.
     pub told: u64,
+    /// Freezes of those who were open.
+    pub frozen: u64,
+    /// Recalls of what a holder had at the venue.
+    pub recalled: u64,
+    /// Recoveries of what one had elsewhere.
+    pub recovered: u64,
     /// Links to the venue that broke.
     pub cuts: u64,
     /// BLAKE3 over all events, in hexadecimal.
@@ -155,6 +163,8 @@ struct MarketWorld {
     journaled: Journaled,
     /// Settles that the operator puts into the next block itself.
     forced: Vec<Transaction>,
+    /// What the issuer draws, if it controls EUR.
+    issuer: Option<Dice>,
     /// Whether the venue has cheated in this incarnation.
     has_cheated: bool,
     /// Settles that were void for a reason.
@@ -170,7 +180,7 @@ impl World for MarketWorld {
 
     fn run(&mut self) -> Result<MarketReport, String> {
         self.found()?;
-        while self.chain.height() < self.options.blocks {
+        while self.chain.blocks() < self.options.blocks {
             self.report.steps += 1;
             self.act()?;
             self.wire()?;
@@ -178,7 +188,9 @@ impl World for MarketWorld {
         }
         self.heal()?;
         let report = &mut self.report;
-        report.blocks = self.chain.height();
+        report.blocks = self.chain.blocks();
+        let issuer = self.chain.oracle.issuer;
+        (report.frozen, report.recalled, report.recovered) = (issuer.frozen, issuer.recalled, issuer.recovered);
         report.orders = self.chain.oracle.signed.len() as u64;
         report.forged = self.traders.forged;
         (report.voids, report.unpaid) = (self.chain.voids, self.chain.refused);
@@ -201,18 +213,20 @@ impl MarketWorld {
             villainy: (seed % 2 == 1).then_some((kind, from)),
             censors: seed % 8 == 2 && options.mistake.is_none(),
         };
+        let control = control_of(seed);
         let report = MarketReport { seed, hostile: seed % 2, ..MarketReport::default() };
         MarketWorld {
             options,
             conditions,
             dice,
-            chain: Chain::new(options.mistake.and_then(Mistake::of_market)),
+            chain: Chain::new(options.mistake.and_then(Mistake::of_market), control),
             hosts: Vec::new(),
             traders: Traders::default(),
             evidence: Evidence::default(),
             wires,
             journaled: Journaled::default(),
             forced: Vec::new(),
+            issuer: (control != AssetControl::Open).then(|| Dice::new(!seed ^ 0x15_5e)),
             has_cheated: false,
             excused_voids: 0,
             fenced_at: 0,
@@ -220,61 +234,6 @@ impl MarketWorld {
             trace: Trace::default(),
             report,
         }
-    }
-
-    /// A venue with a market, and traders with keys and deposits.
-    fn found(&mut self) -> Result<(), String> {
-        let open =
-            VenueOperation::Open { venue: VENUE, operator: operator(0), fee_cap_ppm: people::FEE_CAP_PPM, bond: BOND };
-        self.chain.must(vec![(OWNER, open)])?;
-        self.chain.must(vec![(OWNER, VenueOperation::List { venue: VENUE, market: MARKET, terms: market() })])?;
-        for asset in people::ASSETS {
-            self.chain.must(EVERYBODY.map(|person| (person, deposit(asset, DEPOSIT))).to_vec())?;
-        }
-        let network = self.chain.network();
-        self.chain.must(EVERYBODY.map(|person| (person, self.traders.authorize(person, &network))).to_vec())?;
-        self.begin()
-    }
-
-    /// The root of the present incarnation, on an empty disk, honest.
-    fn begin(&mut self) -> Result<(), String> {
-        let incarnation = self.chain.oracle.incarnation;
-        let people_terms = terms(DELAY);
-        let settling = SettlingTerms {
-            chain: 1,
-            fee: FEE,
-            delay: DELAY,
-            bond_min: people_terms.bond_min,
-            settle_bytes: people_terms.settle_bytes,
-            entries_max: people_terms.entries_max,
-            life_max: people_terms.life_max,
-        };
-        let (network, changes) = (self.chain.network(), self.chain.oracle.changes);
-        let operator = operator(changes);
-        let settings =
-            VenueSettings { network, venue: VENUE, incarnation, operator, terms: settling, limits: limits() };
-        let options = VenueOptions {
-            mistake: self.options.mistake.and_then(Mistake::of_venue).into(),
-            ..VenueOptions::default()
-        };
-        let disk = FaultDisk::new(self.dice.bits());
-        let host = Host::new(disk, settings, options, self.options.mistake.and_then(Mistake::of_market), changes)?;
-        self.hosts = vec![host];
-        (self.has_cheated, self.chain.settles) = (false, Vec::new());
-        self.attach()?;
-        self.certify(0)?;
-        self.tell(0, &[VenueInput::OpenMarket(MARKET, market_settings())])?;
-        let at = self.wire_moment();
-        self.wires.begin(&at)
-    }
-
-    fn attach(&mut self) -> Result<(), String> {
-        let attach = self.traders.attach();
-        for at in 0..self.hosts.len() {
-            self.hosts[at].attach = attach.clone();
-            self.tell(at, &attach)?;
-        }
-        Ok(())
     }
 
     fn moment(&self) -> Moment {
@@ -356,13 +315,14 @@ impl MarketWorld {
 
     /// Certified blocks reach a root, but for the last few.
     fn certify(&mut self, lag: u64) -> Result<(), String> {
+        let mistake = self.options.mistake.and_then(Mistake::of_market);
         for at in 0..self.hosts.len() {
             let height = self.chain.height() - lag;
             let known = self.hosts[at].root.height();
             let mut inputs: Vec<VenueInput> =
                 self.chain.facts_for(known, height).into_iter().map(VenueInput::Certified).collect();
-            if self.options.mistake == Some(Mistake::Market(MarketMistake::FactsLeftOut)) && known.is_some() {
-                inputs.iter_mut().for_each(leave_out);
+            if let Some(mistake) = mistake.filter(|_| known.is_some()) {
+                inputs.iter_mut().for_each(|input| leave_out(mistake, input));
             }
             if !inputs.is_empty() {
                 self.tell(at, &inputs)?;
@@ -379,7 +339,10 @@ impl MarketWorld {
             self.certify(0)?;
         }
         self.cheat()?;
-        let settles = self.propose(is_urgent);
+        let mut settles = self.propose(is_urgent);
+        if let Some(dice) = self.issuer.as_mut().filter(|_| !self.healed) {
+            settles.extend(issuer::acts(&self.chain, dice));
+        }
         let operations = if self.healed { Vec::new() } else { self.operations() };
         let passes = if self.dice.once_in(12) { BLOCK_MS / 4 } else { BLOCK_MS };
         self.chain.block(operations, settles, passes)?;
@@ -491,8 +454,14 @@ impl MarketWorld {
     }
 }
 
-fn leave_out(input: &mut VenueInput) {
+/// A host that tells a root not all that blocks say.
+fn leave_out(mistake: MarketMistake, input: &mut VenueInput) {
+    let is_lost = |fact: &VenueFact| match mistake {
+        MarketMistake::FactsLeftOut => matches!(fact, VenueFact::Deposit { .. }),
+        MarketMistake::FreezesLeftOut => matches!(fact, VenueFact::Holder { .. }),
+        _ => false,
+    };
     if let VenueInput::Certified(CertifiedFacts { facts, .. }) = input {
-        facts.retain(|fact| !matches!(fact, venue::VenueFact::Deposit { .. }));
+        facts.retain(|fact| !is_lost(fact));
     }
 }

@@ -1,15 +1,18 @@
 //! Plain bookkeeping beside the ledger: what every trader has signed, deposited, traded and is owed, and what no block
 //! may do to it, whoever runs the venue. It shares no rule with the ledger, and forgets nothing.
 
+mod controls;
+
 use std::collections::BTreeMap;
 
-use ledger::{BustGuilt, FillVerdict, Ledger, SettledFills};
+use ledger::{BustGuilt, BustReason, FillVerdict, Ledger, SettledFills};
 use primitives::venue::{
     Contradicting, Delay, EndedIncarnation, FillTree, Mandate, OrderNumber, PPM, Settle, SettledFill, SignedOrder,
     SignedReport, VenueEvidence, VenueOperation, VenueOrder, VenueSide,
 };
-use primitives::{Address, Amount, AssetId, Digest, Height, Operation, PublicKey, Transaction};
+use primitives::{Address, Amount, AssetControl, AssetId, Digest, Height, Operation, PublicKey, Transaction};
 
+use super::holders::{Holders, IssuerCounts};
 use super::people::{
     ASSETS, BOND_DELAY, DELAY, EUR, EVERYBODY, FEE, FEE_CAP_PPM, LOT, MARKET, PENALTY, PENALTY_MIN, Person, START,
     TICK, USD, VENUE, address, operator, reporting,
@@ -68,6 +71,9 @@ pub(super) struct Oracle {
     /// The fills of the incarnation.
     pub leaves: Vec<Digest>,
     pub verdicts: Vec<FillVerdict>,
+    /// Whom the issuer of EUR froze or admitted.
+    pub holders: Holders,
+    pub issuer: IssuerCounts,
 }
 
 fn person_of(account: &Address) -> Option<Person> {
@@ -75,7 +81,7 @@ fn person_of(account: &Address) -> Option<Person> {
 }
 
 impl Oracle {
-    pub fn new(network: Digest) -> Oracle {
+    pub fn new(network: Digest, control: AssetControl) -> Oracle {
         let balances = EVERYBODY.iter().flat_map(|person| ASSETS.map(|asset| ((*person, asset), START))).collect();
         Oracle {
             network,
@@ -93,6 +99,8 @@ impl Oracle {
             ended: Vec::new(),
             leaves: Vec::new(),
             verdicts: Vec::new(),
+            holders: Holders::new(control),
+            issuer: IssuerCounts::default(),
         }
     }
 
@@ -154,6 +162,7 @@ impl Oracle {
         operations().for_each(|(_, operation)| self.change_bond(operation));
         operations().for_each(|(_, operation)| self.unbond(operation, ledger.height()));
         self.operate(ledger.height(), applied);
+        self.control(ledger.height(), applied)?;
         self.pay_out();
         self.compare(ledger)
     }
@@ -165,7 +174,13 @@ impl Oracle {
         for (fill, verdict) in body.fills.iter().zip(&settled.verdicts) {
             match verdict {
                 FillVerdict::Applied => self.apply(body, fill)?,
-                FillVerdict::Bust(_, guilt) => self.bust(body, fill, *guilt),
+                FillVerdict::Bust(reason, guilt) => {
+                    let is_blameless = *guilt == BustGuilt::Nobody && self.is_frozen(body, fill);
+                    if *reason == BustReason::Frozen && !is_blameless {
+                        return Err(format!("a fill is bust as frozen, and {guilt:?} is guilty"));
+                    }
+                    self.bust(body, fill, *guilt);
+                }
             }
         }
         self.leaves.extend(&settled.leaves);
@@ -175,6 +190,9 @@ impl Oracle {
 
     /// A fill moves what both traders have signed, and nothing else.
     fn apply(&mut self, body: &Settle, fill: &SettledFill) -> Result<(), String> {
+        if self.is_frozen(body, fill) {
+            return Err("a fill moves units of a party that is frozen".into());
+        }
         let sides = [(fill.buy, VenueSide::Buy, fill.fee_buy), (fill.sell, VenueSide::Sell, fill.fee_sell)];
         let (base, quote) = (u64::from(fill.lots) * LOT, u64::from(fill.lots) * u64::from(fill.tick) * TICK);
         let mut owners = Vec::new();
@@ -412,6 +430,7 @@ impl Oracle {
 
     /// Balances and deposits of traders are those of the books, to the unit.
     fn compare(&self, ledger: &Ledger) -> Result<(), String> {
+        self.holders.compare(ledger)?;
         let venues = ledger.venues().ok_or("the chain has no venues")?;
         if let Some(venue) = venues.get(VENUE) {
             let found = (venue.bond, venue.leaving.map(|leaving| (leaving.units, leaving.since.height)));

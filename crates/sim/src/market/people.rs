@@ -2,7 +2,7 @@
 
 use ledger::{Genesis, Listing, VenueTerms};
 use primitives::venue::{Delay, KeyScope, Mandate, MarketMandate, MarketTerms, VenueOperation, VenueOperator};
-use primitives::{Address, Amount, AssetId, Fraction, PublicKey, SecretKey};
+use primitives::{Address, Amount, AssetControl, AssetId, Fraction, Height, PublicKey, SecretKey};
 use venue::{MarketSettings, VenueKeys, VenueLimits};
 
 pub(super) type Person = u8;
@@ -13,6 +13,8 @@ pub(super) const ASSETS: [AssetId; 2] = [USD, EUR];
 /// Units of each asset that everybody begins with.
 pub(super) const START: Amount = 1_000_000_000;
 pub(super) const OWNER: Person = 1;
+/// Issues both assets, and controls EUR in some runs.
+pub(super) const ISSUER: Person = 9;
 /// The operators that the owner names in turn.
 const OPERATORS: [Person; 2] = [2, 8];
 /// Report keys that operators have in turn: an account that comes back has another one.
@@ -42,6 +44,8 @@ pub(super) const TICK: Amount = 2;
 pub(super) const FEE: Amount = 1;
 /// The most fees that an order pays, by the venue's, the market's and its own cap.
 pub(super) const FEE_CAP_PPM: u32 = 10_000;
+/// Heights that a holder is frozen before its units are recalled or recovered.
+pub(super) const DAY: Height = 24 * 60 * 60;
 /// Between two blocks; mostly.
 pub(super) const BLOCK_MS: u64 = 1_000;
 /// Units of each asset that a trader deposits first.
@@ -142,10 +146,15 @@ pub(super) fn collect(asset: AssetId, units: Amount) -> VenueOperation {
     VenueOperation::Collect { venue: VENUE, asset, units }
 }
 
-pub(super) fn genesis(delay: Delay) -> Genesis {
-    let assets = ["USD", "EUR"].map(|symbol| Listing::new(symbol, 2, address(9))).to_vec();
-    let balances =
+pub(super) fn genesis(delay: Delay, control: AssetControl) -> Genesis {
+    let assets = ["USD", "EUR"].map(|symbol| Listing::new(symbol, 2, address(ISSUER))).to_vec();
+    let mut balances: Vec<_> =
         (1..=8).chain(SESSIONS).flat_map(|person| ASSETS.map(|asset| (address(person), asset, START))).collect();
-    let mu = Fraction::power_of_two(10);
-    Genesis { chain: 1, fee: FEE, mu, assets, balances, venues: Some(terms(delay)), ..Genesis::default() }
+    let mut controls = Vec::new();
+    if control != AssetControl::Open {
+        balances.push((address(ISSUER), USD, START));
+        controls.push((EUR, control));
+    }
+    let (mu, venues) = (Fraction::power_of_two(10), Some(terms(delay)));
+    Genesis { chain: 1, fee: FEE, mu, assets, balances, controls, venues, ..Genesis::default() }
 }

@@ -43,7 +43,7 @@ impl MarketWorld {
     /// What a hostile venue does before a block.
     pub(super) fn cheat(&mut self) -> Result<(), String> {
         let Some((villainy, from)) = self.conditions.villainy else { return Ok(()) };
-        if self.healed || self.chain.height() < from {
+        if self.healed || self.chain.blocks() < from {
             return Ok(());
         }
         match villainy {

@@ -5,8 +5,8 @@
 use ledger::{AccountKeys, Ledger};
 use primitives::operations::Needs;
 use primitives::{
-    KeyPolicy, KeySignature, KeySignatures, Operation, PolicySigned, Reference, ReferenceKind, Signature, SignedBy,
-    SignedByWallet, Transaction, WalletKey,
+    KeyPolicy, KeySignature, KeySignatures, Operation, PolicySigned, Reference, ReferenceKind, ReferenceRule,
+    Signature, SignedBy, SignedByWallet, Transaction, WalletKey,
 };
 
 use super::rewritten::edit_keys;
@@ -26,6 +26,13 @@ pub(crate) fn see(mistake: EngineMistake, ledger: &mut Ledger, transaction: &mut
         (EngineMistake::RecoversBesideChange, Operation::RecoverKeys(recover)) => {
             edit_keys(ledger, &recover.change.account, |keys| keys.waiting = None);
         }
+        (EngineMistake::ReferencesNotAsked, Operation::SetReceiving { references }) => {
+            *references = ReferenceRule::Optional;
+        }
+        (EngineMistake::ReferencesAskedFor, Operation::SetReceiving { references }) => {
+            *references = ReferenceRule::Required;
+        }
+        (EngineMistake::ReferencedPaysLess, Operation::PayReferenced { amount, .. }) if *amount > 1 => *amount -= 1,
         (EngineMistake::BarePayments, operation @ Operation::Pay { .. }) => name(ledger, operation),
         (_, operation) => {
             let needs = operation.row().needs;

@@ -9,6 +9,7 @@ use primitives::{Digest, Evidence, Height, Superblock, TransactionId};
 use store::{Options, Store, StoreError, VoteLog, VoteOptions};
 
 use super::contracts::count_ethereum;
+use super::institutions::count_institutions;
 use super::sessions::count_sessions;
 use super::{NetworkReport, SimNetwork, ledgers};
 use crate::world::Mistake;
@@ -110,6 +111,7 @@ impl SimNetwork {
         if !self.applied.contains_key(&height) {
             count_ethereum(self, of, &applied.contracts);
             count_sessions(self, of, block, applied);
+            count_institutions(self, of, block, &applied.block);
         }
         let first = *self.applied.entry(height).or_insert(applied.block);
         assert_eq!(first, applied.block, "{of} applies another block at height {height}");

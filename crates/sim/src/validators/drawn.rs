@@ -94,6 +94,7 @@ impl SimNetwork {
         network.contracts = dice.once_in(2);
         network.blackout_loses_log = network.blackouts > 0 && dice.once_in(2);
         network.sessions = dice.once_in(2);
+        network.institutions = !network.sessions;
         network
     }
 }

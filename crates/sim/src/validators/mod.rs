@@ -17,7 +17,9 @@
 //! transaction that could be proposed is pending in a pool.
 //!
 //! Some networks have clients with session keys, which trade, lapse and are revoked. No key uses more than its caps, a
-//! number twice, or anything after its end, by bookkeeping from the receipts.
+//! number twice, or anything after its end, by bookkeeping from the receipts. Others have institutions: accounts with
+//! several keys, issuers who list, close and freeze, and validators who vote on parameters and assets. What counts of
+//! it, and what it makes of the state, is judged by independent books.
 //!
 //! *Twins* are two instances of one key, both of them correct code, of which each other validator sees one: see
 //! [`SimNetwork::twin`].
@@ -34,6 +36,7 @@ mod drawn;
 mod faulty;
 mod flood;
 mod host;
+mod institutions;
 mod jobs;
 mod ledgers;
 mod sessions;
@@ -52,13 +55,19 @@ use replica::{Effect, EthereumSection, Input, Lineage, Network as Epoch, Now, Ow
 
 use self::contracts::EthereumNetwork;
 use self::host::{Host, Keeping, Process};
+use self::institutions::InstitutionNetwork;
 use self::sessions::SessionNetwork;
+use crate::controls::ControlCounts;
+use crate::listings::ListingCounts;
+use crate::policies::PolicyCounts;
+use crate::proposals::ProposalCounts;
 use crate::sessions::SessionCounts;
 use crate::world::Mistake;
 use contracts::send_ethereum;
 pub(crate) use drawn::run_network;
 pub use drawn::{run_twins, run_validators, run_versions};
 use faulty::misbehave;
+use institutions::send_of_institution;
 use sessions::send_of_session;
 use stops::{schedule_stops, send_stops};
 
@@ -136,6 +145,8 @@ enum Event {
     Ethereum,
     /// A client with session keys draws a transaction from this validator's state, and sends it there.
     Session,
+    /// An institution draws a transaction from this validator's state, and sends it there.
+    Institution,
     /// Clients fill the quota of stops here.
     Stops(stops::StopEvent),
     Kill {
@@ -158,8 +169,8 @@ enum Event {
 impl Event {
     /// Whether it comes from outside, and not from the validators.
     fn is_outer(&self) -> bool {
-        use Event::{Cut, Ethereum, Install, Kill, Partition, Session, Stops, Submit, Tear, Wake};
-        let is_sent = matches!(self, Submit(_) | Ethereum | Session | Stops(_));
+        use Event::{Cut, Ethereum, Install, Institution, Kill, Partition, Session, Stops, Submit, Tear, Wake};
+        let is_sent = matches!(self, Submit(_) | Ethereum | Session | Institution | Stops(_));
         is_sent || matches!(self, Kill { .. } | Tear | Wake | Install | Cut { .. } | Partition { .. })
     }
 }
@@ -195,6 +206,14 @@ pub struct NetworkReport {
     pub ethereum: [u64; 4],
     /// What session keys did.
     pub sessions: SessionCounts,
+    /// What accounts with several keys did.
+    pub policies: PolicyCounts,
+    /// What happened to assets.
+    pub listings: ListingCounts,
+    /// What validators proposed and voted.
+    pub proposals: ProposalCounts,
+    /// What issuers did to holders.
+    pub controls: ControlCounts,
     /// Frames sent.
     pub frames: u64,
     /// Their bytes.
@@ -262,6 +281,9 @@ pub struct SimNetwork {
     pub contracts: bool,
     /// Whether clients trade by session keys too.
     pub sessions: bool,
+    /// Whether institutions change keys, list and control assets, and validators vote. Not beside `sessions`, whose
+    /// books know one fee.
+    pub institutions: bool,
     /// Intervals within which a transaction is certified, while clients fill the quota of stops. For networks without
     /// faults.
     pub prompt: Option<u64>,
@@ -329,6 +351,7 @@ pub struct SimNetwork {
     transactions: u64,
     ethereum: Option<EthereumNetwork>,
     session_network: Option<SessionNetwork>,
+    institution_network: Option<InstitutionNetwork>,
     resubmitted: Vec<u64>,
     /// When and where each transaction arrived.
     arrived: BTreeMap<u64, (u64, Index)>,
@@ -374,6 +397,7 @@ impl SimNetwork {
             trades: false,
             contracts: false,
             sessions: false,
+            institutions: false,
             prompt: None,
             trusting: None,
             delays: None,
@@ -416,6 +440,7 @@ impl SimNetwork {
             transactions: 0,
             ethereum: None,
             session_network: None,
+            institution_network: None,
             resubmitted: Vec::new(),
             arrived: BTreeMap::new(),
             started: false,
@@ -509,6 +534,12 @@ impl SimNetwork {
         let of_sessions = self.session_network.as_ref().map(|network| &network.clients);
         let genesis = ledgers::genesis(founders, self.identity, self.schedule(), seats, clients, of_sessions);
         self.genesis = self.with_older_rules(genesis);
+        if self.institutions {
+            let (founders, seed) = (&self.secrets[..self.committee.size], self.dice.bits());
+            let mut network = InstitutionNetwork::new(self.identity, founders, seed);
+            network.found(&mut self.genesis);
+            self.institution_network = Some(network);
+        }
         if self.prompt.is_some() {
             self.genesis.balances.extend(stops::balances());
         }
@@ -624,6 +655,11 @@ impl SimNetwork {
                     let apart = self.dice.below(10_000);
                     self.push(when + apart, index, Event::Session);
                 }
+                if self.institutions {
+                    // Rules come into force late in a run of two versions.
+                    let apart = self.dice.below(if self.is_mixed() { 8_000_000 } else { 10_000 });
+                    self.push(when + apart, index, Event::Institution);
+                }
                 // Twins also get some of them, each instance separately: so they propose different sub-blocks.
                 if let Some(twin) = self.some_twin() {
                     self.push(when, twin, Event::Submit(self.transactions));
@@ -717,6 +753,7 @@ impl SimNetwork {
             }
             Event::Ethereum => send_ethereum(self, to),
             Event::Session => send_of_session(self, to),
+            Event::Institution => send_of_institution(self, to),
             Event::Stops(event) => send_stops(self, to, event),
             Event::Step { life: of } if of == life => self.step(to),
             Event::Deadline { life: of } if of == life => self.nudge(to),

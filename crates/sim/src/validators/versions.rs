@@ -60,6 +60,7 @@ impl SimNetwork {
             network.faults.insert(who, Faults::Silent);
         }
         network.mix_versions(late);
+        network.institutions = dice.once_in(2);
         network
     }
 
@@ -69,7 +70,7 @@ impl SimNetwork {
         self.versions = Versions { known, late, ..Versions::default() };
     }
 
-    fn is_mixed(&self) -> bool {
+    pub(super) fn is_mixed(&self) -> bool {
         !self.versions.known.is_empty()
     }
 

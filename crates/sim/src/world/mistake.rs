@@ -136,6 +136,12 @@ pub enum EngineMistake {
     RecoversBesideChange,
     /// An account that needs references is paid without.
     BarePayments,
+    /// An account that begins to ask for references is not noted.
+    ReferencesNotAsked,
+    /// One that no longer asks for them is not noted.
+    ReferencesAskedFor,
+    /// A payment with a reference moves a unit less than it says.
+    ReferencedPaysLess,
     /// Listings of a block get their numbers in its order.
     NumbersByPlace,
     /// A listing that is refused pays its fees all the same.
@@ -229,6 +235,8 @@ pub enum MarketMistake {
     JournalMadeAnew,
     /// A host tells its root the heights of some blocks, and not what they changed.
     FactsLeftOut,
+    /// A root is not told whom an issuer freezes.
+    FreezesLeftOut,
     /// A door that begins again has lost what its sessions were told.
     SessionsForgotten,
     /// A door that begins again tells its sessions everything that the root's journal can tell.

@@ -22,8 +22,9 @@ const HTTP_PORT: u16 = 8080;
 const NETWORK_PORT: u16 = 9100;
 const ETHEREUM_PORT: u16 = 8545;
 
-/// Number of fees that the account of a validator can pay at the start.
-pub const FOUNDER_FEES: u64 = 1_000;
+/// Number of fees that the account of a validator can pay at the start: a proposal, which costs 1,000, in each month of
+/// a year (a parameter rests for one), and votes, accusations and registrations beside them.
+pub const FOUNDER_FEES: u64 = 20_000;
 
 /// A network's homes.
 pub struct Founded {
@@ -67,7 +68,7 @@ pub fn found(init: &Init, engine: FoundingEngine, size: u8) -> anyhow::Result<Fo
     };
     let mut made =
         (0..size).map(|index| make(init, index, &lanes, &passphrase)).collect::<anyhow::Result<Vec<Made>>>()?;
-    // A validator pays for the accusations that it makes automatically.
+    // A validator pays for what its operator proposes, and for the accusations that it makes automatically.
     let fees = genesis.fee.saturating_mul(FOUNDER_FEES);
     genesis.balances.extend(made.iter().map(|one| (one.keys.account.address(), AssetId(0), fees)));
     let founder = |one: &Made| {
