@@ -10,6 +10,7 @@ mod controls;
 mod developer;
 mod evm;
 mod exacts;
+mod forks;
 mod ids;
 mod keys;
 mod lane;
