@@ -203,6 +203,15 @@ describe("a purchase of a base amount", () => {
     expect(planOf(order, "whole", null, ASSETS)).toMatchObject({ kind: "exact" });
   });
 
+  it("for which the offers leave no room is an offer, unless it is to be whole", () => {
+    const fits = { sold: "6000", amount: "6000" };
+    expect(planOf(order, "rests", fits, ASSETS, { why: "filled" })).toMatchObject({ kind: "exact" });
+    for (const why of ["no_room", "group_not_full"]) {
+      expect(planOf(order, "rests", fits, ASSETS, { why })).toMatchObject({ kind: "limit", life: "rests", noRoom: why, terms: { amount: "6000" } });
+      expect(planOf(order, "whole", fits, ASSETS, { why })).toMatchObject({ kind: "exact" });
+    }
+  });
+
   it("is no concern of a sale, which stops at its amount by itself", () => {
     expect(planOf({ ...order, side: "sell" }, "rests", { sold: "500000", amount: "500000" }, ASSETS)).toMatchObject({ kind: "limit", terms: { sell: "EUR", amount: "500000" } });
     expect(planOf({ ...order, side: "sell" }, "whole", null, ASSETS)).toMatchObject({ kind: "exact", terms: { units: "500000", bound: "6000" } });
@@ -219,16 +228,22 @@ describe("a purchase of a base amount", () => {
 
 describe("the ticket's words", () => {
   const order: Order = { side: "buy", base: "EUR", quote: "USD", amount: "50", price: "1.2" };
-  const words = (sold: string, bought: string, change: Partial<Order> = {}, life: "rests" | "one batch" | "whole" = "rests") => {
+  const words = (sold: string, bought: string, change: Partial<Order> = {}, life: "rests" | "one batch" | "whole" = "rests", why: string | null = null) => {
     const asked = { ...order, ...change };
     const terms = termsOf(asked, ASSETS) as Terms;
     const quote = { ...terms, sold, bought } as unknown as Quote;
-    return planWords(planOf(asked, life, quote, ASSETS) as Plan, terms, quote, ASSETS);
+    const exact = why === null ? null : ({ why } as Quote);
+    return planWords(planOf(asked, life, quote, ASSETS, exact) as Plan, terms, quote, ASSETS, exact);
   };
 
   it("say what a purchase buys, what it costs at most, and that nothing else happens", () => {
     expect(words("6000", "560000")).toBe("You buy exactly 50 EUR in the next batch and pay at most 60 USD, or nothing happens. As things stand: about 1.071429 USD each.");
     expect(words("3000", "280000", {}, "whole")).toContain("As things stand it would not");
+  });
+
+  it("say that there is no room for an exact order, and what is sent instead", () => {
+    expect(words("6000", "560000", {}, "rests", "no_room")).toBe("The next batch has no room for exactly 50 EUR, since that comes after offers. So it goes as an offer: all 60 USD buy what they can, at about 1.071429 USD each, which may be more than you wrote. What does not trade waits.");
+    expect(words("6000", "560000", {}, "whole", "no_room")).toContain("As things stand there is no room for it: Orders for exact amounts take what offers leave.");
   });
 
   it("say of one that waits that its money may buy more", () => {

@@ -6,6 +6,7 @@ import type { Order, Terms } from "@walras/client/terms";
 import { format, formatPrice } from "../amount";
 import { filledOf } from "../trade/orders";
 import { orderText } from "../trade/placing";
+import { exactAdvice } from "../words";
 
 const LIVES: Record<OrderLife, string> = {
   rests: "An order waits in the book until it is filled or cancelled.",
@@ -19,24 +20,32 @@ export const emptyWords = (life: OrderLife): string => `${LIVES[life]} All order
 const plain = (text: string): string => format(trimZeros(parseDecimal(text) ?? { digits: 0n, scale: 0 }, 0));
 
 /** What becomes of an order that goes this way. `quote` is what the node says of its terms; null while it does not. */
-export function planWords(plan: Plan, terms: Terms, quote: Quote | null, assets: Map<string, Asset>): string {
+export function planWords(plan: Plan, terms: Terms, quote: Quote | null, assets: Map<string, Asset>, exact: Quote | null = null): string {
   const { order } = plan;
   const filled = quote && filledOf(quote, order, terms, assets);
-  if (plan.kind === "exact") return exactWords(order, filled);
+  if (plan.kind === "exact") return exactWords(order, filled, exact);
   if (!filled) return `${orderText(order)}. The node works out what the next batch would do with it.`;
   const price = `about ${formatPrice(parseDecimal(filled.price.toPrecision(PRICE_DIGITS)))} ${order.quote} each`;
   const rest = plan.life === "rests" ? "wait" : "return";
+  if (plan.noRoom !== undefined) return noRoomWords(order, plan, price);
   if (filled.share >= 1) return `If nothing else came, the next batch would fill all of it, at ${price}.`;
   const more = plan.life === "rests" && order.side === "buy" ? ` It pays ${cost(order)} ${order.quote} at most; should a later batch be better than your limit, the same money buys more.` : "";
   if (filled.share === 0) return `In the next batch nobody would take it at this price: it would ${rest}.${more}`;
   return `If nothing else came, the next batch would fill ${(100 * filled.share).toPrecision(3)}\u202f% of it, at ${price}. The rest would ${rest}.${more}`;
 }
 
-function exactWords(order: Order, filled: { share: number; price: number } | null): string {
+/** An offer stands for an exact order: its money buys more where the batch is better than the limit. */
+function noRoomWords(order: Order, { life }: Extract<Plan, { kind: "limit" }>, price: string): string {
+  const rest = life === "rests" ? "waits" : "returns";
+  return `The next batch has no room for exactly ${plain(order.amount)} ${order.base}, since that comes after offers. So it goes as an offer: all ${cost(order)} ${order.quote} buy what they can, at ${price}, which may be more than you wrote. What does not trade ${rest}.`;
+}
+
+function exactWords(order: Order, filled: { share: number; price: number } | null, exact: Quote | null): string {
   const verb = order.side === "buy" ? { does: "buy", other: "pay", bound: "at most" } : { does: "sell", other: "get", bound: "at least" };
   const does = `You ${verb.does} exactly ${plain(order.amount)} ${order.base} in the next batch and ${verb.other} ${verb.bound} ${cost(order)} ${order.quote}, or nothing happens.`;
   if (!filled) return does;
   if (filled.share < 1) return `${does} As things stand it would not: not all of it would trade at this price.`;
+  if (exact && exact.why !== "filled") return `${does} As things stand there is no room for it: ${exactAdvice(exact.why)}`;
   return `${does} As things stand: about ${formatPrice(parseDecimal(filled.price.toPrecision(PRICE_DIGITS)))} ${order.quote} each.`;
 }
 

@@ -7,7 +7,7 @@ import type { Live } from "../live";
 import { refresh } from "../refresh";
 import { href } from "../router";
 import { PRICE_DIGITS, marketLimit, planOf, wouldFill, type OrderLife } from "@walras/client/placing";
-import { termsOf, type Order, type Side, type Terms } from "@walras/client/terms";
+import { termsOf, type ExactTerms, type Order, type Side, type Terms } from "@walras/client/terms";
 import type { Trader } from "../trade/keys";
 import { OrderBook, holdings } from "../trade/orders";
 import { amountText, described, sideWord } from "../trade/placing";
@@ -31,10 +31,13 @@ const LIVES: [OrderLife, string][] = [
 ];
 
 type Kind = "limit" | "market";
+/** What the node says of an order: of an offer, and of the exact order where it is one. */
+type Said = { offer: Quote; exact: Quote | null };
 type Limits = { network: string; fee: string; fee_asset: string };
 
-/** The question what the next batch would do with an order. */
+/** The question what the next batch would do with an order, as an offer or as an exact one. */
 const questionOf = ({ sell, buy, amount, limit }: Terms) => `quote?${new URLSearchParams({ sell, buy, amount, limit })}`;
+const exactQuestionOf = ({ sell, buy, side, units, bound }: ExactTerms) => `quote?${new URLSearchParams({ sell, buy, exact: side, amount: units, bound })}`;
 
 export function ticketPanels(live: Live, base: string, quote: string, holds: (balances: Balance[] | null) => void) {
   const choice = traderChoice(live);
@@ -69,8 +72,8 @@ export function ticketPanels(live: Live, base: string, quote: string, holds: (ba
   /** The offer in whose place the order shall go. */
   let old: Offer | null = null;
   /** What the node is asked now, what it said of which question, and why it says nothing. */
-  let asked: string | null = null;
-  let quoted: { asked: string; quote: Quote } | null = null;
+  let asked: { key: string; order: Order; terms: Terms; life: OrderLife } | null = null;
+  let quoted: { asked: string; said: Said } | null = null;
   let noQuote: string | null = null;
 
   const quoting = refresh(loadQuote, tells({ say: (why) => ((noQuote = why), draw()) }), PAUSE_MS);
@@ -135,11 +138,19 @@ export function ticketPanels(live: Live, base: string, quote: string, holds: (ba
 
   /** What the next batch would do with the order as it is written. */
   async function loadQuote(signal: AbortSignal): Promise<void> {
-    const question = asked;
-    if (question === null) return;
-    const quote = await get<Quote>(question, signal);
-    quoted = { asked: question, quote };
+    if (asked === null) return;
+    const { key, order, terms, life } = asked;
+    const said = await askAbout(order, terms, life, signal);
+    quoted = { asked: key, said };
     draw();
+  }
+
+  /** Where the order would be an exact one, the node is asked about that too: it needs more room than an offer. */
+  async function askAbout(order: Order, terms: Terms, lifetime: OrderLife, signal?: AbortSignal): Promise<Said> {
+    const offer = await get<Quote>(questionOf(terms), signal);
+    const plan = planOf(order, lifetime, offer, live.assets);
+    const isExact = typeof plan !== "string" && plan.kind === "exact";
+    return { offer, exact: isExact ? await get<Quote>(exactQuestionOf(plan.terms), signal) : null };
   }
 
   /** The amount that a part of what is available sells or buys. */
@@ -202,20 +213,21 @@ export function ticketPanels(live: Live, base: string, quote: string, holds: (ba
     if (order.amount === "" || order.price === "") return emptyWords(lasts());
     const terms = termsOf(order, live.assets);
     if (typeof terms === "string") return terms;
-    const said = saidOf(terms);
-    const plan = planOf(order, lasts(), said, live.assets);
+    const said = saidOf(order, terms);
+    const plan = planOf(order, lasts(), said?.offer ?? null, live.assets, said?.exact);
     if (typeof plan === "string") return plan;
-    return said === null && noQuote !== null ? noQuote : planWords(plan, terms, said, live.assets);
+    return said === null && noQuote !== null ? noQuote : planWords(plan, terms, said?.offer ?? null, live.assets, said?.exact);
   }
 
   /** What the node says of terms; it is asked when the order or the book changes. */
-  function saidOf(terms: Terms): Quote | null {
-    const question = questionOf(terms);
-    if (asked !== question) {
-      [asked, noQuote] = [question, null];
+  function saidOf(order: Order, terms: Terms): Said | null {
+    const life = lasts();
+    const key = `${questionOf(terms)} ${life}`;
+    if (asked?.key !== key) {
+      [asked, noQuote] = [{ key, order, terms, life }, null];
       quoting.request();
     }
-    return quoted?.asked === question ? quoted.quote : null;
+    return quoted?.asked === key ? quoted.said : null;
   }
 
   async function place(event: Event): Promise<void> {
@@ -242,11 +254,11 @@ export function ticketPanels(live: Live, base: string, quote: string, holds: (ba
   async function send(trader: Trader, order: Order, terms: Terms, lifetime: OrderLife, replaced: Offer | null): Promise<void> {
     const kept = await ownOf(trader.address);
     // How a purchase is placed depends on the book of this moment.
-    const said = order.side === "buy" || replaced ? await get<Quote>(questionOf(terms)) : null;
-    const plan = planOf(order, lifetime, said, live.assets);
+    const said = order.side === "buy" || replaced ? await askAbout(order, terms, lifetime) : null;
+    const plan = planOf(order, lifetime, said?.offer ?? null, live.assets, said?.exact);
     if (typeof plan === "string") throw new Told(plan);
     if (!replaced) return done(kept.place(trader, plan, live.assets, live.height), replaced);
-    if (plan.kind === "exact") throw new Told(wouldFill(said) ? "At this price the next batch would fill it whole. Cancel the order, and buy anew." : "A replacement waits in the book: choose how long it lasts.");
+    if (plan.kind === "exact") throw new Told(wouldFill(said?.offer ?? null) ? "At this price the next batch would fill it whole. Cancel the order, and buy anew." : "A replacement waits in the book: choose how long it lasts.");
     return done(kept.replace(trader, replaced, plan, live.assets, live.height), replaced);
   }
 
