@@ -7,7 +7,7 @@ import { addressOf } from "@walras/client/ethereum";
 import { demoTraders, exportKey, forgetKey, keepKey, keptAddress, unlockKey } from "../src/trade/keys";
 import { exactTermsOf, exactly, lockedBy, orderOf, termsOf, type ExactOrder, type Order, type Terms } from "@walras/client/terms";
 import { boundsOf, check, filledOf } from "../src/trade/orders";
-import { marketLimit, planOf, type Plan } from "@walras/client/placing";
+import { insteadPrice, marketLimit, planOf, type Plan } from "@walras/client/placing";
 import { described, orderText, restText } from "../src/trade/placing";
 import { partOf, planWords } from "../src/views/ticket-words";
 import { fromHex, hashTypedData, toHex, type TypedData } from "@walras/client/typed";
@@ -203,13 +203,13 @@ describe("a purchase of a base amount", () => {
     expect(planOf(order, "whole", null, ASSETS)).toMatchObject({ kind: "exact" });
   });
 
-  it("for which the offers leave no room is an offer, unless it is to be whole", () => {
-    const fits = { sold: "6000", amount: "6000" };
-    expect(planOf(order, "rests", fits, ASSETS, { why: "filled" })).toMatchObject({ kind: "exact" });
-    for (const why of ["no_room", "group_not_full"]) {
-      expect(planOf(order, "rests", fits, ASSETS, { why })).toMatchObject({ kind: "limit", life: "rests", noRoom: why, terms: { amount: "6000" } });
-      expect(planOf(order, "whole", fits, ASSETS, { why })).toMatchObject({ kind: "exact" });
-    }
+  it("for which the offers leave no room may go as an offer at about the price of the batch, and never beyond its own", () => {
+    const at = insteadPrice(order, { sold: "6000", bought: "560000" }, ASSETS);
+    expect(at).toBe("1.0725");
+    // 53.625 USD: at the batch's price they buy a thousandth more than was asked for.
+    expect(planOf({ ...order, price: at }, "rests", null, ASSETS)).toMatchObject({ kind: "limit", terms: { amount: "5363" } });
+    expect(insteadPrice(order, { sold: "6000", bought: "500001" }, ASSETS)).toBe("1.2");
+    expect(insteadPrice(order, { sold: "0", bought: "0" }, ASSETS)).toBe("");
   });
 
   it("is no concern of a sale, which stops at its amount by itself", () => {
@@ -233,7 +233,7 @@ describe("the ticket's words", () => {
     const terms = termsOf(asked, ASSETS) as Terms;
     const quote = { ...terms, sold, bought } as unknown as Quote;
     const exact = why === null ? null : ({ why } as Quote);
-    return planWords(planOf(asked, life, quote, ASSETS, exact) as Plan, terms, quote, ASSETS, exact);
+    return planWords(planOf(asked, life, quote, ASSETS) as Plan, terms, quote, ASSETS, exact);
   };
 
   it("say what a purchase buys, what it costs at most, and that nothing else happens", () => {
@@ -241,9 +241,9 @@ describe("the ticket's words", () => {
     expect(words("3000", "280000", {}, "whole")).toContain("As things stand it would not");
   });
 
-  it("say that there is no room for an exact order, and what is sent instead", () => {
-    expect(words("6000", "560000", {}, "rests", "no_room")).toBe("The next batch has no room for exactly 50 EUR, since that comes after offers. So it goes as an offer: all 60 USD buy what they can, at about 1.071429 USD each, which may be more than you wrote. What does not trade waits.");
-    expect(words("6000", "560000", {}, "whole", "no_room")).toContain("As things stand there is no room for it: Orders for exact amounts take what offers leave.");
+  it("say that there is no room for an exact order", () => {
+    for (const life of ["rests", "whole"] as const) expect(words("6000", "560000", {}, life, "no_room")).toContain("As things stand it would not: Orders for exact amounts take what offers leave.");
+    expect(words("6000", "560000", {}, "rests", "filled")).toContain("As things stand: about 1.071429 USD each.");
   });
 
   it("say of one that waits that its money may buy more", () => {

@@ -27,17 +27,10 @@ export function planWords(plan: Plan, terms: Terms, quote: Quote | null, assets:
   if (!filled) return `${orderText(order)}. The node works out what the next batch would do with it.`;
   const price = `about ${formatPrice(parseDecimal(filled.price.toPrecision(PRICE_DIGITS)))} ${order.quote} each`;
   const rest = plan.life === "rests" ? "wait" : "return";
-  if (plan.noRoom !== undefined) return noRoomWords(order, plan, price);
   if (filled.share >= 1) return `If nothing else came, the next batch would fill all of it, at ${price}.`;
   const more = plan.life === "rests" && order.side === "buy" ? ` It pays ${cost(order)} ${order.quote} at most; should a later batch be better than your limit, the same money buys more.` : "";
   if (filled.share === 0) return `In the next batch nobody would take it at this price: it would ${rest}.${more}`;
   return `If nothing else came, the next batch would fill ${(100 * filled.share).toPrecision(3)}\u202f% of it, at ${price}. The rest would ${rest}.${more}`;
-}
-
-/** An offer stands for an exact order: its money buys more where the batch is better than the limit. */
-function noRoomWords(order: Order, { life }: Extract<Plan, { kind: "limit" }>, price: string): string {
-  const rest = life === "rests" ? "waits" : "returns";
-  return `The next batch has no room for exactly ${plain(order.amount)} ${order.base}, since that comes after offers. So it goes as an offer: all ${cost(order)} ${order.quote} buy what they can, at ${price}, which may be more than you wrote. What does not trade ${rest}.`;
 }
 
 function exactWords(order: Order, filled: { share: number; price: number } | null, exact: Quote | null): string {
@@ -45,7 +38,7 @@ function exactWords(order: Order, filled: { share: number; price: number } | nul
   const does = `You ${verb.does} exactly ${plain(order.amount)} ${order.base} in the next batch and ${verb.other} ${verb.bound} ${cost(order)} ${order.quote}, or nothing happens.`;
   if (!filled) return does;
   if (filled.share < 1) return `${does} As things stand it would not: not all of it would trade at this price.`;
-  if (exact && exact.why !== "filled") return `${does} As things stand there is no room for it: ${exactAdvice(exact.why)}`;
+  if (exact && exact.why !== "filled") return `${does} As things stand it would not: ${exactAdvice(exact.why)}`;
   return `${does} As things stand: about ${formatPrice(parseDecimal(filled.price.toPrecision(PRICE_DIGITS)))} ${order.quote} each.`;
 }
 

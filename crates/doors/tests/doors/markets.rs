@@ -276,19 +276,19 @@ fn a_quote_is_what_the_next_batch_does_through_all_pairs() {
 #[test]
 fn a_quote_of_an_exact_order_says_whether_there_is_room() {
     let node = node_of_three();
+    // They cross by less than the commission: neither has to trade, and both may.
     node.commit(&[
-        pair_offer(SELLER, 1, [1, 0], 30_000_000, "0.0098"),
-        pair_offer(SELLER, 2, [1, 0], 30_000_000, "0.0099"),
-        pair_offer(BUYER, 1, [0, 1], 600_000, "100"),
+        pair_offer(SELLER, 1, [1, 0], 300_000_000, "0.0099"),
+        pair_offer(BUYER, 1, [0, 1], 600_000, "101.009"),
     ]);
     let placed = node.clone();
     with_node(loopback(), node, move |server| {
-        // What the fewest units cost, a bound below the rate, more than there is, and a pair without a price.
+        // Two that there is room for, a bound beyond the rate, more than is for sale, and a pair without a price.
         let cases: [(_, _, [&str; 2], [u32; 2], _, _); 5] = [
             (2, ExactSide::Buy, ["USD", "EUR"], [0, 1], 10_000, 10_000),
-            (3, ExactSide::Sell, ["EUR", "USD"], [1, 0], 10_000, 1),
+            (3, ExactSide::Buy, ["USD", "EUR"], [0, 1], 90_000_000, 1_000_000),
             (4, ExactSide::Buy, ["USD", "EUR"], [0, 1], 1_000_000, 1),
-            (5, ExactSide::Buy, ["USD", "EUR"], [0, 1], 90_000_000, 1_000_000),
+            (5, ExactSide::Buy, ["USD", "EUR"], [0, 1], 310_000_000, 3_400_000),
             (6, ExactSide::Buy, ["USD", "JPY"], [0, 2], 1_000_000, 100_000),
         ];
         let mut met = std::collections::BTreeSet::new();
@@ -307,7 +307,7 @@ fn a_quote_of_an_exact_order_says_whether_there_is_room() {
             assert_eq!((&quote["exact"], &quote["left"]), (&asked, &json!("0")));
             met.extend(quote["why"].as_str().map(str::to_string));
         }
-        assert!(met.contains("filled") && met.len() > 2, "{met:?}");
+        assert_eq!(met, ["beyond_bound", "filled", "no_price", "no_room"].map(String::from).into());
         for bad in ["exact=both&bound=1", "exact=buy", "bound=5", "exact=buy&bound=0", "exact=buy&bound=5&limit=1"] {
             let (status, body) =
                 send(server, "GET", &format!("/v1/quote?sell=USD&buy=EUR&amount=1000000&{bad}"), "", &[]);
