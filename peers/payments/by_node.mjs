@@ -1,11 +1,12 @@
 // Gives readers of banks' messages in JavaScript the statements of this folder, and prints a row for each.
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { CashManagementEndOfDayReport } from "iso20022.js";
 
-const [folder, modules] = process.argv.slice(2);
-const require = createRequire(`${modules}/`);
+const [folder] = process.argv.slice(2);
+const require = createRequire(import.meta.url);
 const text = (name) => readFileSync(`${folder}/${name}`, "utf8");
-const version = (name) => JSON.parse(readFileSync(`${modules}/node_modules/${name}/package.json`, "utf8")).version;
+const version = (name) => JSON.parse(readFileSync(`node_modules/${name}/package.json`, "utf8")).version;
 const row = (tool, what, told) => console.log(`| ${tool} ${version(tool)} | ${what} | ${told} |`);
 const plus = (amount) => `${amount < 0 ? "" : "+"}${amount}`;
 
@@ -16,11 +17,13 @@ function signed(amounts, opening, closing) {
   return `${amounts.map(plus).join(", ")}: ${opening} become ${reached}, ${does}`;
 }
 
-const { CashManagementEndOfDayReport } = require("iso20022.js");
-const [found] = CashManagementEndOfDayReport.fromXML(text("statement.xml")).statements;
+// It reads the names of version 02.
+const older = text("statement.xml").replace("053.001.08", "053.001.02").replaceAll("BICFI", "BIC").replaceAll(/<Sts><Cd>(.*?)<.Cd>/g, "<Sts>$1");
+const [found] = CashManagementEndOfDayReport.fromXML(older).statements;
 const read = ["invoice-2", "00000000-0000-4000-8000"].filter((id) => JSON.stringify(found).includes(id));
-const amounts = found.entries.flatMap((entry) => [entry, ...entry.transactions].map((one) => one.amount));
-row("iso20022.js", "camt.053", `amounts of entries and their parts: ${amounts.join(", ")}; reads ${read.join(" and ") || "no references"}`);
+const cents = found.entries.map((entry) => entry.amount).join(", ");
+const parts = found.entries[0].transactions.filter((one) => one.amount !== undefined).length;
+row("iso20022.js", "camt.053", `entries of ${cents} cents; of the two payments of the first it tells ${parts} amounts; reads ${read.join(" and ") || "no references"}`);
 
 const [statement] = new (require("mt940js").Parser)().parse(text("statement.txt"));
 row("mt940js", "MT940", signed(statement.transactions.map((one) => one.amount), statement.openingBalance, statement.closingBalance));

@@ -10,4 +10,6 @@ python3 -m venv venv
 venv/bin/pip install --quiet --disable-pip-version-check -r "$here/requirements.txt"
 xargs npm install --silent --no-audit --no-fund <"$here/packages.txt" >/dev/null
 venv/bin/python "$here/by_python.py" "$here"
-node "$here/by_node.mjs" "$here" "$folder"
+# Its imports are those of the folder where it stands.
+cp "$here/by_node.mjs" .
+node by_node.mjs "$here"
