@@ -40,35 +40,33 @@ pub(super) fn config(session: &Session, _: &Params) -> Answer {
     let genesis = session.genesis_digest()?.ok_or_else(|| RpcError::server("the first block is no longer held"))?;
     let (forks, now) = (session.rpc.api.backend.forks(), session.latest());
     let told = |step: Option<&(Height, Fork)>| match step {
-        Some(step) => session.fork_json(&genesis, &forks, *step),
+        Some(step) => fork_json(session, &genesis, &forks, *step),
         None => Ok(Value::Null),
     };
     let (begun, later) = forks.steps().split_at(forks.steps().partition_point(|(height, _)| *height <= now));
     Ok(json!({"current": told(begun.last())?, "next": told(later.first())?, "last": told(later.last())?}))
 }
 
-impl Session<'_> {
-    fn fork_json(&self, genesis: &Digest, forks: &ForkSchedule, (height, fork): (Height, Fork)) -> Answer {
-        let found = precompiles(fork.spec());
-        let named = PRECOMPILES.iter().filter(|(number, _)| found.contains(number));
-        let named: Map<String, Value> =
-            named.map(|(number, name)| ((*name).into(), format!("0x{number:040x}").into())).collect();
-        Ok(json!({
-            "activationBlock": quantity(height),
-            "activationTime": self.begun_at(height)?,
-            "blobSchedule": {"baseFeeUpdateFraction": fork.blob_fraction(), "max": 0, "target": 0},
-            "chainId": quantity(self.chain()),
-            "forkId": format!("0x{:08x}", fork_id(genesis, forks, height)),
-            "precompiles": named,
-            "systemContracts": {},
-        }))
-    }
+fn fork_json(session: &Session, genesis: &Digest, forks: &ForkSchedule, (height, fork): (Height, Fork)) -> Answer {
+    let found = precompiles(fork.spec());
+    let named = PRECOMPILES.iter().filter(|(number, _)| found.contains(number));
+    let named: Map<String, Value> =
+        named.map(|(number, name)| ((*name).into(), format!("0x{number:040x}").into())).collect();
+    Ok(json!({
+        "activationBlock": quantity(height),
+        "activationTime": begun_at(session, height)?,
+        "blobSchedule": {"baseFeeUpdateFraction": fork.blob_fraction(), "max": 0, "target": 0},
+        "chainId": quantity(session.chain()),
+        "forkId": format!("0x{:08x}", fork_id(genesis, forks, height)),
+        "precompiles": named,
+        "systemContracts": {},
+    }))
+}
 
-    /// The time of a block in seconds, as far as it is known; that of the genesis is 0.
-    fn begun_at(&self, height: Height) -> Result<Option<u64>, RpcError> {
-        let block = if height == 0 { return Ok(Some(0)) } else { self.rpc.api.backend.block(height)? };
-        Ok(block.map(|block| block.time_ms / 1_000))
-    }
+/// The time of a block in seconds, as far as it is known; that of the genesis is 0.
+fn begun_at(session: &Session, height: Height) -> Result<Option<u64>, RpcError> {
+    let block = if height == 0 { return Ok(Some(0)) } else { session.rpc.api.backend.block(height)? };
+    Ok(block.map(|block| block.time_ms / 1_000))
 }
 
 /// The checksum of a genesis and of the heights at which forks have begun since (EIP-2124).

@@ -58,8 +58,8 @@ impl From<QuoteError> for Failure {
 }
 
 /// What the next batch would do with an order if nothing else came: what it would sell and get, at which price, and
-/// what would rest. The whole book takes part, through all assets. It is no promise: others' orders may come first. With
-/// `exact` it is about an exact order, and `why` is `filled` where there is room for it.
+/// what would rest. The whole book takes part, through all assets. It is no promise: others' orders may come first.
+/// With `exact` it is about an exact order, and `why` is `filled` where there is room for it.
 #[utoipa::path(get, path = "/v1/quote",
     params(("sell" = String, Query, description = "symbol sold"),
         ("buy" = String, Query, description = "symbol bought"),

@@ -63,8 +63,8 @@
 //! | PREVRANDAO | BLAKE3 of parent digest and height: predictable for everyone |
 //! | BLOBBASEFEE | the minimum; there are no blobs |
 //!
-//! The fork of Ethereum follows from the height, by the schedule of the genesis ([`crate::ForkSchedule`]): Osaka, unless
-//! it says something else. No system contracts exist. Opcodes, addresses and code hashes are Keccak's.
+//! The fork of Ethereum follows from the height, by the schedule of the genesis ([`crate::ForkSchedule`]): Osaka,
+//! unless it says something else. No system contracts exist. Opcodes, addresses and code hashes are Keccak's.
 //!
 //! # Deviations from the paper
 //!
