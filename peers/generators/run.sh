@@ -52,6 +52,11 @@ venv/bin/pip install --quiet --disable-pip-version-check openapi-python-client==
 row "openapi-spec-validator 0.9.0" "its rules" "$(venv/bin/openapi-spec-validator api.json 2>&1 | tail -1 | cut -c1-80)"
 row "datamodel-code-generator 0.89.0" "pydantic models" "$(ends venv/bin/datamodel-codegen --input api.json --input-file-type openapi --output models.py --output-model-type pydantic_v2.BaseModel)"
 row "openapi-python-client 0.29.1" client "$(ends venv/bin/openapi-python-client generate --path api.json --meta none --output-path client)"
+python3 -m venv other
+other/bin/pip install --quiet --disable-pip-version-check 'clientele[cli]==2.3.1'
+did=$(ends other/bin/clientele start-api -f api.json -o made_by_clientele --regen)
+imports=$(other/bin/python -c 'import made_by_clientele.client' 2>&1 | tail -1 | cut -d: -f1)
+row "clientele 2.3.1" client "$did; importing it $([ -n "$imports" ] && echo "raises $imports" || echo works): \`findings/clientele-alias-order.sh\`"
 
 mkdir go
 (cd go && go mod init walras/generators && go get github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2 github.com/ogen-go/ogen/cmd/ogen@v1.25.0 \

@@ -96,3 +96,14 @@ test("forge creates a contract from its source, and cast calls it", { skip }, ()
   assert.equal(number(cast("call", deployedTo, "totalShares()(uint256)")), 3n * 10n ** 18n);
   assert.equal(cast("balance", deployedTo), String(3n * 10n ** 18n));
 });
+
+test("forge tests a contract that trades over the mock of the exchange, without a node", { skip }, () => {
+  const forge = [
+    ...["test", "--root", ".", "--contracts", "contracts", "--match-path", "contracts/test/*", "--json"],
+    ...["--out", "build/forge", "--cache-path", "build/forge-cache"],
+    ...["--offline", "--use", `${here}solc.mjs`, "--evm-version", "osaka", "--optimize"],
+  ];
+  const suites = Object.values(JSON.parse(run(forgePath, ...forge)));
+  const results = suites.flatMap((suite) => Object.values(suite.test_results).map((result) => result.status));
+  assert.deepEqual(results, ["Success", "Success"]);
+});

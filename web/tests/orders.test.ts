@@ -7,7 +7,7 @@ import { addressOf } from "@walras/client/ethereum";
 import { demoTraders, exportKey, forgetKey, keepKey, keptAddress, unlockKey } from "../src/trade/keys";
 import { exactTermsOf, exactly, lockedBy, orderOf, termsOf, type ExactOrder, type Order, type Terms } from "@walras/client/terms";
 import { boundsOf, check, filledOf } from "../src/trade/orders";
-import { marketLimit, planOf, type Plan } from "@walras/client/placing";
+import { insteadPrice, marketLimit, planOf, type Plan } from "@walras/client/placing";
 import { described, orderText, restText } from "../src/trade/placing";
 import { partOf, planWords } from "../src/views/ticket-words";
 import { fromHex, hashTypedData, toHex, type TypedData } from "@walras/client/typed";
@@ -203,6 +203,15 @@ describe("a purchase of a base amount", () => {
     expect(planOf(order, "whole", null, ASSETS)).toMatchObject({ kind: "exact" });
   });
 
+  it("for which the offers leave no room may go as an offer at about the price of the batch, and never beyond its own", () => {
+    const at = insteadPrice(order, { sold: "6000", bought: "560000" }, ASSETS);
+    expect(at).toBe("1.0725");
+    // 53.625 USD: at the batch's price they buy a thousandth more than was asked for.
+    expect(planOf({ ...order, price: at }, "rests", null, ASSETS)).toMatchObject({ kind: "limit", terms: { amount: "5363" } });
+    expect(insteadPrice(order, { sold: "6000", bought: "500001" }, ASSETS)).toBe("1.2");
+    expect(insteadPrice(order, { sold: "0", bought: "0" }, ASSETS)).toBe("");
+  });
+
   it("is no concern of a sale, which stops at its amount by itself", () => {
     expect(planOf({ ...order, side: "sell" }, "rests", { sold: "500000", amount: "500000" }, ASSETS)).toMatchObject({ kind: "limit", terms: { sell: "EUR", amount: "500000" } });
     expect(planOf({ ...order, side: "sell" }, "whole", null, ASSETS)).toMatchObject({ kind: "exact", terms: { units: "500000", bound: "6000" } });
@@ -219,16 +228,22 @@ describe("a purchase of a base amount", () => {
 
 describe("the ticket's words", () => {
   const order: Order = { side: "buy", base: "EUR", quote: "USD", amount: "50", price: "1.2" };
-  const words = (sold: string, bought: string, change: Partial<Order> = {}, life: "rests" | "one batch" | "whole" = "rests") => {
+  const words = (sold: string, bought: string, change: Partial<Order> = {}, life: "rests" | "one batch" | "whole" = "rests", why: string | null = null) => {
     const asked = { ...order, ...change };
     const terms = termsOf(asked, ASSETS) as Terms;
     const quote = { ...terms, sold, bought } as unknown as Quote;
-    return planWords(planOf(asked, life, quote, ASSETS) as Plan, terms, quote, ASSETS);
+    const exact = why === null ? null : ({ why } as Quote);
+    return planWords(planOf(asked, life, quote, ASSETS) as Plan, terms, quote, ASSETS, exact);
   };
 
   it("say what a purchase buys, what it costs at most, and that nothing else happens", () => {
     expect(words("6000", "560000")).toBe("You buy exactly 50 EUR in the next batch and pay at most 60 USD, or nothing happens. As things stand: about 1.071429 USD each.");
     expect(words("3000", "280000", {}, "whole")).toContain("As things stand it would not");
+  });
+
+  it("say that there is no room for an exact order", () => {
+    for (const life of ["rests", "whole"] as const) expect(words("6000", "560000", {}, life, "no_room")).toContain("As things stand it would not: Orders for exact amounts take what offers leave.");
+    expect(words("6000", "560000", {}, "rests", "filled")).toContain("As things stand: about 1.071429 USD each.");
   });
 
   it("say of one that waits that its money may buy more", () => {

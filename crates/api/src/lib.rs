@@ -60,8 +60,8 @@ pub use lane::{
 pub use mandates::{MandateBody, MandateCapBody, MarketMandateBody};
 pub use markets::{
     BOOK_CHECKED_LEVELS, BookBody, BookChangeBody, BookSnapshotBody, CandleBody, CandlesBody, CurvePoint, Curves,
-    DayBody, HistoryBody, HistoryPoint, Level, MarketBody, MarketsBody, QuoteBody, TickerBody, TickersBody,
-    book_checksum,
+    DayBody, ExactQuoteBody, HistoryBody, HistoryPoint, Level, MarketBody, MarketsBody, QuoteBody, TickerBody,
+    TickersBody, book_checksum,
 };
 pub use node::{
     AssetBody, AssetsBody, DoorsBody, HolderBody, LimitsBody, ListedAssetBody, ListingBody, MempoolStatus, NodeStatus,

@@ -117,7 +117,18 @@ pub struct Curves {
     pub bought: String,
 }
 
-/// What the next batch would do with an offer if nothing else came.
+/// What an exact order asks for that is asked about.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct ExactQuoteBody {
+    /// `buy` or `sell`: which of its two amounts is exact.
+    pub side: Cow<'static, str>,
+    /// Units to buy or to sell.
+    pub units: String,
+    /// The most units to pay, or the fewest to get.
+    pub bound: String,
+}
+
+/// What the next batch would do with an order if nothing else came: with an offer, or with an exact order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct QuoteBody {
     /// Height of the state that was asked.
@@ -133,15 +144,19 @@ pub struct QuoteBody {
     /// What it asks for in its market; null if it was asked about without a limit.
     #[serde(default)]
     pub asked: Option<OrderTermsBody>,
+    /// What it asks for exactly; null for an offer.
+    #[serde(default)]
+    pub exact: Option<ExactQuoteBody>,
     /// Units that it would sell.
     pub sold: String,
     /// Units that it would get, net of commission.
     pub bought: String,
     /// Units that would rest in the book.
     pub left: String,
-    /// Units that would return, since they are too few for an offer.
+    /// Units that would return: too few for an offer, or all that an exact order does not pay.
     pub returned: String,
-    /// Why it would sell so much: a reason of an offer's outcome.
+    /// Why it would sell so much: a reason of an offer's outcome, or of an exact order's, of which `filled` alone says
+    /// that there is room for it.
     pub why: Cow<'static, str>,
     /// Whole units bought for a whole unit sold in that batch, before commission; null if it would clear nothing.
     pub price: Option<String>,

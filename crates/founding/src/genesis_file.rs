@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::asset_part::AssetPart;
 use crate::charter_part::CharterPart;
+use crate::fork_part::ForkPart;
 use crate::founders::{Founding, Part};
 use crate::lane_part::{self, LanePart};
 use crate::limits_part::LimitsEntry;
@@ -43,6 +44,9 @@ struct File {
     /// How its rules change.
     #[serde(default, skip_serializing_if = "CharterPart::is_usual")]
     charter: CharterPart,
+    /// Ethereum's forks by height; left out where Osaka stands from the genesis on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    forks: Vec<ForkPart>,
     /// Whether it is a developers' chain.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     developers: bool,
@@ -161,6 +165,7 @@ impl File {
             pools: genesis.pools.as_ref().map(PoolPart::of),
             listings: ListingPart::of(&genesis.listings),
             charter: CharterPart::of(&genesis.charter),
+            forks: ForkPart::all_of(&genesis.forks),
             developers: genesis.is_developers,
             consensus: None,
         }
@@ -204,6 +209,7 @@ impl File {
         let pools = self.pools.map(PoolPart::read).transpose().map_err(named)?;
         let listings = self.listings.read().map_err(named)?;
         let charter = self.charter.read().map_err(named)?;
+        let forks = ForkPart::read_all(&self.forks).map_err(named)?;
         Ok(Genesis {
             lane,
             venues,
@@ -220,6 +226,7 @@ impl File {
             assets: assets.into_iter().map(|(listing, _)| listing).collect(),
             balances: balances.collect::<Result<_, GenesisFileError>>()?,
             membership: None,
+            forks,
             is_developers: self.developers,
         })
     }
@@ -257,6 +264,7 @@ mod tests {
             pools: None,
             listings: ledger::ListingTerms { notice: 77, ..ledger::ListingTerms::priced() },
             controls: Vec::new(),
+            forks: ledger::ForkSchedule::default(),
             is_developers: false,
         }
     }

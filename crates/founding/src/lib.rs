@@ -8,6 +8,7 @@
 
 mod asset_part;
 mod charter_part;
+mod fork_part;
 mod founders;
 pub mod genesis_file;
 mod lane_part;

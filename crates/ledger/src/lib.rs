@@ -60,8 +60,8 @@ pub use proofs::{
 pub use sessions::{Precedence, SLOT_OFFERS_MAX};
 pub use state::{Audit, Changes, Ledger, Restore, Roots, Snapshot, SnapshotError};
 pub use terms::{
-    BLOCK_BYTES_MAX, BlockClock, DEVELOPERS_CHAIN, Genesis, GenesisError, LEAST_UNITS, LaneAsset, LaneOutflow,
-    LaneOutput, LaneTerms, Limits, Listing, ListingPolicy, ListingTerms, Membership, Parameters, PoolTerms,
-    RULES_FLOOR, RULES_LEAST, RULES_NEWEST, Restart, RestartError, RestartedLane, TIME_MAX_MS, USUAL_BLOCK_GAS,
-    VOTES_BYTES_MAX, VenueTerms, followed, manifest, text_of, usual_fee, votes_bytes,
+    BLOCK_BYTES_MAX, BlockClock, DEVELOPERS_CHAIN, Fork, ForkSchedule, Genesis, GenesisError, LEAST_UNITS, LaneAsset,
+    LaneOutflow, LaneOutput, LaneTerms, Limits, Listing, ListingPolicy, ListingTerms, Membership, NETWORK_SPEC,
+    Parameters, PoolTerms, RULES_FLOOR, RULES_LEAST, RULES_NEWEST, Restart, RestartError, RestartedLane, TIME_MAX_MS,
+    USUAL_BLOCK_GAS, UnknownFork, VOTES_BYTES_MAX, VenueTerms, followed, manifest, text_of, usual_fee, votes_bytes,
 };

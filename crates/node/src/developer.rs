@@ -175,7 +175,7 @@ struct DevelopersChain<'a> {
 
 impl<'a> DevelopersChain<'a> {
     fn new(shared: &'a Arc<Shared>, genesis: Genesis) -> Result<DevelopersChain<'a>, ExchangeError> {
-        let executor = Executor::new(shared)?;
+        let executor = Executor::of_this_thread(shared)?;
         let (height, time_ms) = {
             let ledger = shared.read_ledger();
             (ledger.height(), ledger.time_ms())

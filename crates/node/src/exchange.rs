@@ -222,7 +222,8 @@ impl Exchange {
         if !self.shared.is_developers {
             return Ok(Err(EthereumReject::Fault(EthereumFault::Signature)));
         }
-        let candidate = EthereumCandidate::impersonating(transaction, self.read(Ledger::chain), *sender);
+        let candidate =
+            EthereumCandidate::impersonating(transaction, self.read(Ledger::next_transaction_rules), *sender);
         let answer = enter(&self.shared, vec![candidate]).answers.pop().expect("one for each");
         self.shared.settle();
         Ok(answer)

@@ -29,7 +29,17 @@ struct Lent<'a> {
 
 impl<'a> Executor<'a> {
     pub fn new(shared: &'a Shared) -> Result<Executor<'a>, ExchangeError> {
-        let threads = rayon::ThreadPoolBuilder::new()
+        Executor::with(shared, rayon::ThreadPoolBuilder::new())
+    }
+
+    /// One whose calling thread is the first of its threads. A small block then changes no threads, of which each may
+    /// have to wait for a core. Only this thread may use it, once in its life.
+    pub fn of_this_thread(shared: &'a Shared) -> Result<Executor<'a>, ExchangeError> {
+        Executor::with(shared, rayon::ThreadPoolBuilder::new().use_current_thread())
+    }
+
+    fn with(shared: &'a Shared, threads: rayon::ThreadPoolBuilder) -> Result<Executor<'a>, ExchangeError> {
+        let threads = threads
             .num_threads(shared.config.blocks.threads)
             .thread_name(|i| format!("apply-{i}"))
             .build()

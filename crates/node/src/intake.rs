@@ -158,15 +158,15 @@ fn pool_answer(pooled: &mut Pooled, id: TransactionId, entered: Result<(), Rejec
 /// false: whatever no state can make valid, and what nobody sent, since the sender of a false signature is an account
 /// that does not exist.
 pub(crate) fn admit_ethereum(shared: &Shared, transactions: Vec<Vec<u8>>) -> (EthereumTaken, u64) {
-    let (chain, has_contracts) = {
+    let (rules, has_contracts) = {
         let ledger = shared.read_ledger();
-        (ledger.chain(), ledger.contracts().head().is_some())
+        (ledger.next_transaction_rules(), ledger.contracts().head().is_some())
     };
     if !has_contracts {
         let answers = transactions.iter().map(|_| Err(EthereumReject::NoContracts)).collect();
         return (EthereumTaken { answers, is_new: false }, 0);
     }
-    let recover = |bytes| EthereumCandidate::recover(bytes, chain);
+    let recover = |bytes| EthereumCandidate::recover(bytes, rules);
     let candidates: Vec<Result<EthereumCandidate, EthereumFault>> = transactions.into_par_iter().map(recover).collect();
     let false_units = {
         let ledger = shared.read_ledger();

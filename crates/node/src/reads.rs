@@ -11,11 +11,12 @@ use doors::backend::{
 };
 use doors::{Answer, Closed, DeveloperCommand, DeveloperRefusal, EthereumTaken, NextBlock, TakenOrders};
 use ledger::contracts::{
-    BookFacts, DumpedAccount, EthereumAccount, EvmCode, EvmContext, HolderFacts, TokenFacts, UndoError,
+    BookFacts, CfgEnv, DumpedAccount, EthereumAccount, EvmCode, EvmContext, HolderFacts, TokenFacts, UndoError,
 };
 use ledger::{
-    AccountProof, AssetProof, AssetTermsProof, HolderProof, KeysProof, Ledger, NextBatch, OfferProof, Pair,
-    ParametersProof, Place, PoolProof, PoolRecordId, Roots, SlotProof, ValidatorsProof, VenueProof, VenueRecordId,
+    AccountProof, AssetProof, AssetTermsProof, ForkSchedule, HolderProof, KeysProof, Ledger, NextBatch, OfferProof,
+    Pair, ParametersProof, Place, PoolProof, PoolRecordId, Roots, SlotProof, ValidatorsProof, VenueProof,
+    VenueRecordId,
 };
 use payments::{ContestedOutput, Output, OutputId, PaymentBody, Recipient, SpentOutput};
 use primitives::{
@@ -296,6 +297,14 @@ impl EthereumReads for Reads {
 
     fn block_digest(&self, height: Height) -> Option<Digest> {
         self.exchange.shared.read_ledger().recent_digest(height)
+    }
+
+    fn forks(&self) -> ForkSchedule {
+        self.exchange.shared.read_ledger().contracts().forks().clone()
+    }
+
+    fn ethereum_rules(&self, height: Height) -> CfgEnv {
+        self.exchange.shared.read_ledger().ethereum_rules(height)
     }
 
     fn ethereum_context(&self, block: &Superblock, sub_block: usize, base_fee: u64) -> EvmContext {

@@ -30,7 +30,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use ledger::Ledger;
-use ledger::contracts::{ContractReceipts, EthereumFault, EthereumTransaction, Skip};
+use ledger::contracts::{ContractReceipts, EthereumFault, EthereumRules, EthereumTransaction, Skip};
 use primitives::{Address, Superblock, TransactionId};
 
 use reject::is_final;
@@ -75,14 +75,15 @@ pub struct EthereumCandidate {
 }
 
 impl EthereumCandidate {
-    /// Decodes and checks the bytes of a transaction for a chain, and recovers its sender.
+    /// Decodes and checks the bytes of a transaction by the rules of the next block, and recovers its sender.
     ///
     /// # Errors
     /// [`EthereumFault`] if no state can make it valid.
-    pub fn recover(bytes: Vec<u8>, chain: u64) -> Result<EthereumCandidate, EthereumFault> {
+    pub fn recover(bytes: Vec<u8>, rules: EthereumRules) -> Result<EthereumCandidate, EthereumFault> {
         let transaction = EthereumTransaction::decode(&bytes)?;
-        transaction.check(chain)?;
+        transaction.check(rules)?;
         let sender = transaction.recover_sender()?;
+        transaction.check_from(&sender, rules.spec)?;
         Ok(EthereumCandidate { bytes, transaction, sender })
     }
 
@@ -90,9 +91,14 @@ impl EthereumCandidate {
     ///
     /// # Errors
     /// [`EthereumFault`] if no state can make it valid.
-    pub fn impersonating(bytes: Vec<u8>, chain: u64, sender: Address) -> Result<EthereumCandidate, EthereumFault> {
+    pub fn impersonating(
+        bytes: Vec<u8>,
+        rules: EthereumRules,
+        sender: Address,
+    ) -> Result<EthereumCandidate, EthereumFault> {
         let transaction = EthereumTransaction::decode(&bytes)?;
-        transaction.check(chain)?;
+        transaction.check(rules)?;
+        transaction.check_from(&sender, rules.spec)?;
         Ok(EthereumCandidate { bytes, transaction, sender })
     }
 
@@ -214,7 +220,7 @@ impl EthereumPool {
     /// # Errors
     /// [`EthereumReject`] gives the reason; the pool is unchanged.
     pub fn admit(&mut self, bytes: Vec<u8>, now_ms: u64, ledger: &Ledger) -> Result<TransactionId, EthereumReject> {
-        self.enter(EthereumCandidate::recover(bytes, ledger.chain())?, now_ms, ledger)
+        self.enter(EthereumCandidate::recover(bytes, ledger.next_transaction_rules())?, now_ms, ledger)
     }
 
     /// Adds a transaction whose sender is known.

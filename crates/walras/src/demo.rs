@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use ledger::BlockReceipts;
+use ledger::{BlockReceipts, Genesis};
 use primitives::{AssetId, Transaction, UNTIL_USUAL};
 use serde_json::json;
 use store::{Options, RealDisk};
@@ -40,6 +40,7 @@ const INTERVAL_MS: u64 = 500;
   walras demo --edge                   # with 20 participants behind proxies, and a page of fairness
   walras demo --upgrade                # rules change by vote, and then a fee
   walras demo --developer              # a chain to develop contracts on, with anvil's methods
+  walras demo --developer --fork amsterdam
 
 Kill any one of the processes that it names: the others keep working; the demo restarts it, and it catches up.")]
 pub struct Demo {
@@ -50,6 +51,10 @@ pub struct Demo {
     /// pending, and the methods with which anvil and hardhat change accounts and time and go back to snapshots.
     #[arg(long, conflicts_with_all = ["validators", "traders", "rate", "seed"])]
     developer: bool,
+    /// A fork of Ethereum that contracts run under, with the height of its first block if that is not the first one,
+    /// such as amsterdam or bpo1@100: osaka, bpo1, bpo2, and amsterdam, which is not final.
+    #[arg(long = "fork", value_name = "FORK[@HEIGHT]", requires = "developer")]
+    forks: Vec<crate::init::forks::ForkArg>,
     /// Also run a market edge, fed with the prices of each batch: 20 participants behind two layers of proxies, and a
     /// page of fairness. The orders of a quarter of all traders come through it, in signed bundles.
     #[arg(long, conflicts_with = "developer")]
@@ -182,7 +187,8 @@ impl Demo {
     fn develop(self, folder: &Path, json: bool) -> anyhow::Result<ExitCode> {
         // Two traders that hold something of each asset; nobody trades.
         let holders = Traders::new(2, self.assets as usize, self.seed);
-        let genesis = genesis(&holders, self.assets as usize, 1);
+        let forks = crate::init::forks::schedule(&self.forks)?;
+        let genesis = Genesis { forks, ..genesis(&holders, self.assets as usize, 1) };
         let Demo { listen, ethereum_listen, seconds, .. } = self;
         let interval_ms = self.interval_ms.unwrap_or(0);
         DeveloperDemo { listen, ethereum_listen, interval_ms, seconds }.run(folder, genesis, json)

@@ -31,9 +31,17 @@ impl DeveloperDemo {
         let path = home.join("genesis.json");
         if !path.exists() {
             crate::init::make_home(home)?;
-            ::founding::genesis_file::write(&path, &Genesis { is_developers: true, ..genesis })?;
+            let genesis = Genesis { is_developers: true, ..genesis.clone() };
+            genesis.issued_assets()?;
+            ::founding::genesis_file::write(&path, &genesis)?;
         }
+        let forks = genesis.forks;
         let genesis = ::founding::genesis_file::read(&path)?;
+        ensure!(
+            forks.is_usual() || forks == genesis.forks,
+            "--fork: {} has a chain with other forks, which stay as they are: choose another --home",
+            path.display()
+        );
         ensure!(
             genesis.is_developers,
             "{} is not the home of a developers' chain: choose another --home, or leave --developer out",

@@ -609,6 +609,8 @@ def test_an_accounts_history_is_there_and_each_order_has_a_definite_answer(clien
     quote = client.quote("USD", "EUR", "6", "0.33333333333333334")
     assert quote.sold == 6 and quote.bought >= 2 and quote.price and quote.why in ("filled", "part")
     assert client.quote("EUR", "USD", "1").sell == "EUR"
+    fits, dear = (client.quote_exact("buy", "EUR/USD", "1", bound) for bound in ("1000", "0.01"))
+    assert fits.why != "beyond_bound" and dear.why in ("beyond_bound", "no_price") and dear.returned == Decimal("0.01")
     bought = client.buy("EUR/USD", "2", "3")
     fill = next(one for one in client.fills(limit=10) if one.offer == bought.sequence)
     assert fill.sell == "USD" and fill.sold <= 6 and Decimal("1.8") <= fill.bought < Decimal("2.2")

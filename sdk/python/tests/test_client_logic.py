@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
@@ -643,6 +643,24 @@ class Market(Node):
 
 BUY_EXACTLY = operations.Exact(0, 1, "buy", 5_000, 6_000, NO_CLIENT).encode()
 BUY_AS_OFFER = operations.CreateOffer(0, 1, 6_000, Decimal("0.83333333333333334"), RESTS, NO_CLIENT).encode()
+
+
+@pytest.mark.parametrize(("side", "sell", "buy"), [("buy", "USD", "EUR"), ("sell", "EUR", "USD")])
+def test_a_quote_of_an_exact_order_asks_in_units_of_both_assets(side: str, sell: str, buy: str) -> None:
+    asked: list[Mapping[str, Any]] = []
+
+    def answer(ask: Ask) -> Any:
+        if ask.path != "/v1/quote":
+            return Market().answer(ask)
+        asked.append(ask.params)
+        prices = {"price": None, "last_price": None}
+        return {**ask.params, "height": 7, "sold": "0", "bought": "0", "left": "0", "returned": "5500", "why": "no_room", **prices}
+
+    quote = run(Core("http://here", KEY, None, None, MemoryStore(), 1.0, 256).session.quote_exact(side, "EUR/USD", "50", "55"), answer)
+    assert {name: str(value) for name, value in asked[0].items()} == {
+        "sell": sell, "buy": buy, "exact": side, "amount": "5000", "bound": "5500"
+    }
+    assert (quote.why, quote.returned, quote.asked) == ("no_room", Decimal(55), None)
 
 
 def bought(store: MemoryStore, node: Market, reference: str | None = None) -> Any:

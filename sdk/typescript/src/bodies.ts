@@ -177,6 +177,8 @@ export type Quote = {
   limit: PriceText;
   /** Null if it was asked about without a limit. */
   asked?: OrderTerms | null;
+  /** What it asks for exactly; null for an offer. */
+  exact?: { side: "buy" | "sell"; units: Units; bound: Units } | null;
   sold: Units;
   bought: Units;
   left: Units;

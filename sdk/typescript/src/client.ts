@@ -166,6 +166,14 @@ export class Client {
   quote(sell: string, buy: string, amount: Amount, price?: Amount): Promise<models.Quote> {
     return this.session.quote(sell, buy, amount, price);
   }
+
+  /**
+   * What the next batch would do with an exact order of these parts, if nothing else came: `why` is `filled` where there is room
+   * for it. Exact orders of others may come first.
+   */
+  quoteExact(side: "buy" | "sell", market: string, amount: Amount, bound: Amount): Promise<models.Quote> {
+    return this.session.quoteExact(side, market, amount, bound);
+  }
   /** Last price, best limits, and the 24 hours up to the last block. */
   ticker(market: string): Promise<models.Ticker> {
     return this.session.ticker(market);

@@ -5,8 +5,12 @@
  * offer: the last of it trades at its own limit, where its money is worth the amount.
  */
 import type { Asset, Quote } from "./bodies.js";
-import { multiply, parseDecimal, plainText, roundSignificant, type Decimal } from "./decimal.js";
+import { divide, multiply, parseDecimal, plainText, roundSignificant, shift, subtract, type Decimal } from "./decimal.js";
 import { exactTermsOf, exactly, termsOf, type ExactTerms, type Order, type Side, type Terms } from "./terms.js";
+
+/** Digits of a price that is proposed. */
+export const PRICE_DIGITS = 7;
+const THOUSANDTH_MORE: Decimal = { digits: 1001n, scale: 3 };
 
 /** How long an order may wait; `whole` takes part in one batch, whole or not at all. */
 export type OrderLife = "rests" | "one batch" | "whole";
@@ -26,6 +30,20 @@ export function planOf(order: Order, life: OrderLife, quote: Pick<Quote, "sold" 
   return typeof asked === "string" ? asked : { kind: "exact", order, terms: asked };
 }
 
+/**
+ * The price of an offer that stands for a purchase of exactly so much, where offers leave no room for that: what the next batch would
+ * charge and a thousandth more, but not beyond the order's own. So its money buys at most a thousandth too much at once. Nothing
+ * where the batch would charge nothing.
+ */
+export function insteadPrice(order: Order, quote: Pick<Quote, "sold" | "bought">, assets: Map<string, Asset>): string {
+  const [base, money, limit] = [assets.get(order.base), assets.get(order.quote), parseDecimal(order.price)];
+  const units = (text: string): Decimal => ({ digits: BigInt(text), scale: 0 });
+  const each = base && money && divide(units(quote.sold), units(quote.bought), PRICE_DIGITS + 2);
+  if (!each || !limit || each.digits <= 0n) return "";
+  const price = roundSignificant(multiply(shift(each, base.decimals - money.decimals), THOUSANDTH_MORE), PRICE_DIGITS);
+  return plainText(subtract(price, limit).digits < 0n ? price : limit);
+}
+
 /** The market of two assets: the one with the higher number is its base. */
 export function marketOf(a: string, b: string, assets: ReadonlyMap<string, Pick<Asset, "asset">>): [base: string, quote: string] | null {
   const [one, other] = [assets.get(a), assets.get(b)];
@@ -33,8 +51,6 @@ export function marketOf(a: string, b: string, assets: ReadonlyMap<string, Pick<
   return one.asset > other.asset ? [a, b] : [b, a];
 }
 
-/** Digits of a price that is proposed. */
-export const PRICE_DIGITS = 7;
 /** How much worse than the last price a market order may be filled: 5 %. */
 const ROOM: Record<Side, Decimal> = { buy: { digits: 105n, scale: 2 }, sell: { digits: 95n, scale: 2 } };
 

@@ -255,6 +255,13 @@ export class Session {
     return this.ask("/v1/quote", models.quote, { sell, buy, amount: sold.units(amount).toString(), limit });
   }
 
+  async quoteExact(side: "buy" | "sell", market: string, amount: Amount, bound: Amount): Promise<models.Quote> {
+    const [base, quote] = (await this.assets()).market(market);
+    const [sell, buy] = side === "sell" ? [base, quote] : [quote, base];
+    const asked = { exact: side, amount: base.units(amount).toString(), bound: quote.units(bound).toString() };
+    return this.ask("/v1/quote", models.quote, { sell: sell.symbol, buy: buy.symbol, ...asked });
+  }
+
   /** What the next batch would do with an offer, if nothing else came, in units. */
   quoteOf(sell: AssetInfo, buy: AssetInfo, { amount, limit }: { amount: bigint; limit: string }): Promise<bodies.Quote> {
     return this.http.get<bodies.Quote>("/v1/quote", { sell: sell.symbol, buy: buy.symbol, amount: amount.toString(), limit });

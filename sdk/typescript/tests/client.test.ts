@@ -337,6 +337,8 @@ test("a local book follows the blocks", { skip }, async () => {
     if (book?.height === seen.height) assert.deepEqual([book.sells, book.buys], [seen.sells, seen.buys]);
     if (book && book.height > started + 3) break;
   }
+  const dear = await client.quoteExact("buy", "EUR/USD", "1", "0.01");
+  assert.ok(["beyond_bound", "no_price"].includes(dear.why) && dear.returned === "0.01", JSON.stringify(dear));
   const ticker = await client.ticker("EUR/USD");
   assert.ok(ticker.price !== null && ticker.day !== null && ticker.day.batches > 0);
   await placed;

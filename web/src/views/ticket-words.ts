@@ -6,6 +6,7 @@ import type { Order, Terms } from "@walras/client/terms";
 import { format, formatPrice } from "../amount";
 import { filledOf } from "../trade/orders";
 import { orderText } from "../trade/placing";
+import { exactAdvice } from "../words";
 
 const LIVES: Record<OrderLife, string> = {
   rests: "An order waits in the book until it is filled or cancelled.",
@@ -19,10 +20,10 @@ export const emptyWords = (life: OrderLife): string => `${LIVES[life]} All order
 const plain = (text: string): string => format(trimZeros(parseDecimal(text) ?? { digits: 0n, scale: 0 }, 0));
 
 /** What becomes of an order that goes this way. `quote` is what the node says of its terms; null while it does not. */
-export function planWords(plan: Plan, terms: Terms, quote: Quote | null, assets: Map<string, Asset>): string {
+export function planWords(plan: Plan, terms: Terms, quote: Quote | null, assets: Map<string, Asset>, exact: Quote | null = null): string {
   const { order } = plan;
   const filled = quote && filledOf(quote, order, terms, assets);
-  if (plan.kind === "exact") return exactWords(order, filled);
+  if (plan.kind === "exact") return exactWords(order, filled, exact);
   if (!filled) return `${orderText(order)}. The node works out what the next batch would do with it.`;
   const price = `about ${formatPrice(parseDecimal(filled.price.toPrecision(PRICE_DIGITS)))} ${order.quote} each`;
   const rest = plan.life === "rests" ? "wait" : "return";
@@ -32,11 +33,12 @@ export function planWords(plan: Plan, terms: Terms, quote: Quote | null, assets:
   return `If nothing else came, the next batch would fill ${(100 * filled.share).toPrecision(3)}\u202f% of it, at ${price}. The rest would ${rest}.${more}`;
 }
 
-function exactWords(order: Order, filled: { share: number; price: number } | null): string {
+function exactWords(order: Order, filled: { share: number; price: number } | null, exact: Quote | null): string {
   const verb = order.side === "buy" ? { does: "buy", other: "pay", bound: "at most" } : { does: "sell", other: "get", bound: "at least" };
   const does = `You ${verb.does} exactly ${plain(order.amount)} ${order.base} in the next batch and ${verb.other} ${verb.bound} ${cost(order)} ${order.quote}, or nothing happens.`;
   if (!filled) return does;
   if (filled.share < 1) return `${does} As things stand it would not: not all of it would trade at this price.`;
+  if (exact && exact.why !== "filled") return `${does} As things stand it would not: ${exactAdvice(exact.why)}`;
   return `${does} As things stand: about ${formatPrice(parseDecimal(filled.price.toPrecision(PRICE_DIGITS)))} ${order.quote} each.`;
 }
 

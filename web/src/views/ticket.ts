@@ -6,8 +6,8 @@ import { h, notice, panel, setText, spending } from "../dom";
 import type { Live } from "../live";
 import { refresh } from "../refresh";
 import { href } from "../router";
-import { PRICE_DIGITS, marketLimit, planOf, wouldFill, type OrderLife } from "@walras/client/placing";
-import { termsOf, type Order, type Side, type Terms } from "@walras/client/terms";
+import { PRICE_DIGITS, insteadPrice, marketLimit, planOf, wouldFill, type OrderLife, type Plan } from "@walras/client/placing";
+import { termsOf, type ExactTerms, type Order, type Side, type Terms } from "@walras/client/terms";
 import type { Trader } from "../trade/keys";
 import { OrderBook, holdings } from "../trade/orders";
 import { amountText, described, sideWord } from "../trade/placing";
@@ -31,30 +31,34 @@ const LIVES: [OrderLife, string][] = [
 ];
 
 type Kind = "limit" | "market";
+/** What the node says of an order: of an offer, and of the exact order where it is one. */
+type Said = { offer: Quote; exact: Quote | null };
 type Limits = { network: string; fee: string; fee_asset: string };
 
-/** The question what the next batch would do with an order. */
+/** The question what the next batch would do with an order, as an offer or as an exact one. */
 const questionOf = ({ sell, buy, amount, limit }: Terms) => `quote?${new URLSearchParams({ sell, buy, amount, limit })}`;
+const exactQuestionOf = ({ sell, buy, side, units, bound }: ExactTerms) => `quote?${new URLSearchParams({ sell, buy, exact: side, amount: units, bound })}`;
 
 export function ticketPanels(live: Live, base: string, quote: string, holds: (balances: Balance[] | null) => void) {
   const choice = traderChoice(live);
   const problem = notice();
   const money = h("p", { class: "quiet available", "data-balances": "" });
   const radio = (name: "side" | "kind", value: Side | Kind, text: string) =>
-    h("label", {}, h("input", { type: "radio", name, value, checked: value === "buy" || value === "limit", change: draw }), h("span", {}, text));
+    h("label", {}, h("input", { type: "radio", name, value, checked: value === "buy" || value === "limit", change: rewritten }), h("span", {}, text));
   const amount = field("order-amount", `Amount, ${base}`);
   const price = field("order-price", `Limit, ${quote}`);
   const percents = h("div", { class: "percents", role: "group", "aria-label": "Part of what is available" }, ...PERCENTS.map((part) => h("button", { type: "button", click: () => takePart(part) }, `${part}\u202f%`)));
-  const life = h("select", { id: "order-life", change: draw }, ...LIVES.map(([value, text]) => h("option", { value }, text)));
+  const life = h("select", { id: "order-life", change: rewritten }, ...LIVES.map(([value, text]) => h("option", { value }, text)));
   const lifeRow = h("div", { class: "field" }, h("label", { for: "order-life" }, "Lasts"), life);
   const preview = h("p", { class: "preview quiet", "aria-live": "polite" });
+  const instead = h("button", { type: "button", class: "plain", hidden: true, click: takeInstead });
   const button = h("button", { type: "submit", class: "place" }, "Buy");
   const leave = h("button", { type: "button", class: "plain", click: () => replaceOffer(null) }, "Keep it");
   const replacing = h("p", { class: "replacing", role: "status", hidden: true });
   const choices = (legend: string, ...labels: HTMLElement[]) => h("fieldset", { class: "choice" }, h("legend", { class: "unseen" }, legend), ...labels);
   const sides = choices("Side", radio("side", "buy", "Buy"), radio("side", "sell", "Sell"));
   const kinds = choices("Kind of order", radio("kind", "limit", "Limit"), radio("kind", "market", "Market"));
-  const form = h("form", { class: "ticket", submit: place }, h("div", { class: "choices" }, sides, kinds), replacing, amount.element, percents, price.element, lifeRow, preview, button);
+  const form = h("form", { class: "ticket", submit: place }, h("div", { class: "choices" }, sides, kinds), replacing, amount.element, percents, price.element, lifeRow, preview, instead, button);
   const orders = ordersTable(live, base, quote, { cancel: (row) => void cancel([row]), replace: replaceOffer, again });
   const all = h("button", { type: "button", class: "plain", hidden: true, click: () => void cancel(orders.resting()) }, "Cancel all");
   const standing = standings(live);
@@ -68,9 +72,12 @@ export function ticketPanels(live: Live, base: string, quote: string, holds: (ba
   let busy = false;
   /** The offer in whose place the order shall go. */
   let old: Offer | null = null;
+  /** An offer that stands for an exact order, and whether the order goes as an offer in any case. */
+  let proposed = "";
+  let offerOnly = false;
   /** What the node is asked now, what it said of which question, and why it says nothing. */
-  let asked: string | null = null;
-  let quoted: { asked: string; quote: Quote } | null = null;
+  let asked: { key: string; order: Order; terms: Terms; life: OrderLife } | null = null;
+  let quoted: { asked: string; said: Said } | null = null;
   let noQuote: string | null = null;
 
   const quoting = refresh(loadQuote, tells({ say: (why) => ((noQuote = why), draw()) }), PAUSE_MS);
@@ -78,7 +85,7 @@ export function ticketPanels(live: Live, base: string, quote: string, holds: (ba
   const stops = [onChoice(changed), live.onBlock(() => (loading.request(), asked && quoting.request()))];
 
   function field(id: string, label: string) {
-    const input = h("input", { id, inputmode: "decimal", autocomplete: "off", spellcheck: "false", required: true, input: draw });
+    const input = h("input", { id, inputmode: "decimal", autocomplete: "off", spellcheck: "false", required: true, input: rewritten });
     return { input, element: h("div", { class: "field" }, h("label", { for: id }, label), input) };
   }
 
@@ -135,11 +142,19 @@ export function ticketPanels(live: Live, base: string, quote: string, holds: (ba
 
   /** What the next batch would do with the order as it is written. */
   async function loadQuote(signal: AbortSignal): Promise<void> {
-    const question = asked;
-    if (question === null) return;
-    const quote = await get<Quote>(question, signal);
-    quoted = { asked: question, quote };
+    if (asked === null) return;
+    const { key, order, terms, life } = asked;
+    const said = await askAbout(order, terms, life, signal);
+    quoted = { asked: key, said };
     draw();
+  }
+
+  /** Where the order would be an exact one, the node is asked about that too: it needs more room than an offer. */
+  async function askAbout(order: Order, terms: Terms, lifetime: OrderLife, signal?: AbortSignal): Promise<Said> {
+    const offer = await get<Quote>(questionOf(terms), signal);
+    const plan = planOf(order, lifetime, offer, live.assets);
+    const isExact = typeof plan !== "string" && plan.kind === "exact";
+    return { offer, exact: isExact ? await get<Quote>(exactQuestionOf(plan.terms), signal) : null };
   }
 
   /** The amount that a part of what is available sells or buys. */
@@ -198,24 +213,47 @@ export function ticketPanels(live: Live, base: string, quote: string, holds: (ba
   }
 
   function words(order: Order): string {
+    instead.hidden = true;
     if (isMarket() && order.price === "") return "Nobody has traded here yet: write a limit.";
     if (order.amount === "" || order.price === "") return emptyWords(lasts());
     const terms = termsOf(order, live.assets);
     if (typeof terms === "string") return terms;
-    const said = saidOf(terms);
-    const plan = planOf(order, lasts(), said, live.assets);
+    const said = saidOf(order, terms);
+    const plan = planOf(order, lasts(), offerOnly ? null : (said?.offer ?? null), live.assets);
     if (typeof plan === "string") return plan;
-    return said === null && noQuote !== null ? noQuote : planWords(plan, terms, said, live.assets);
+    proposeInstead(order, plan, said);
+    return said === null && noQuote !== null ? noQuote : planWords(plan, terms, said?.offer ?? null, live.assets, said?.exact ?? null);
+  }
+
+  /** Whoever writes another order has not chosen how that one goes. */
+  function rewritten(): void {
+    offerOnly = false;
+    draw();
+  }
+
+  /** Where there is no room for an exact purchase, an offer of about as much is proposed. */
+  function proposeInstead(order: Order, plan: Plan, said: Said | null): void {
+    const isRefused = plan.kind === "exact" && order.side === "buy" && said?.exact && said.exact.why !== "filled";
+    proposed = isRefused ? insteadPrice(order, said.offer, live.assets) : "";
+    instead.hidden = proposed === "";
+    setText(instead, `Send it as an offer, at ${proposed} ${quote}`);
+  }
+
+  function takeInstead(): void {
+    for (const input of form.querySelectorAll<HTMLInputElement>("input[name=kind]")) input.checked = input.value === "limit";
+    [price.input.value, life.value, offerOnly] = [proposed, "rests", true];
+    draw();
   }
 
   /** What the node says of terms; it is asked when the order or the book changes. */
-  function saidOf(terms: Terms): Quote | null {
-    const question = questionOf(terms);
-    if (asked !== question) {
-      [asked, noQuote] = [question, null];
+  function saidOf(order: Order, terms: Terms): Said | null {
+    const life = lasts();
+    const key = `${questionOf(terms)} ${life}`;
+    if (asked?.key !== key) {
+      [asked, noQuote] = [{ key, order, terms, life }, null];
       quoting.request();
     }
-    return quoted?.asked === question ? quoted.quote : null;
+    return quoted?.asked === key ? quoted.said : null;
   }
 
   async function place(event: Event): Promise<void> {
@@ -242,11 +280,11 @@ export function ticketPanels(live: Live, base: string, quote: string, holds: (ba
   async function send(trader: Trader, order: Order, terms: Terms, lifetime: OrderLife, replaced: Offer | null): Promise<void> {
     const kept = await ownOf(trader.address);
     // How a purchase is placed depends on the book of this moment.
-    const said = order.side === "buy" || replaced ? await get<Quote>(questionOf(terms)) : null;
-    const plan = planOf(order, lifetime, said, live.assets);
+    const said = order.side === "buy" || replaced ? await askAbout(order, terms, lifetime) : null;
+    const plan = planOf(order, lifetime, offerOnly ? null : (said?.offer ?? null), live.assets);
     if (typeof plan === "string") throw new Told(plan);
     if (!replaced) return done(kept.place(trader, plan, live.assets, live.height), replaced);
-    if (plan.kind === "exact") throw new Told(wouldFill(said) ? "At this price the next batch would fill it whole. Cancel the order, and buy anew." : "A replacement waits in the book: choose how long it lasts.");
+    if (plan.kind === "exact") throw new Told(wouldFill(said?.offer ?? null) ? "At this price the next batch would fill it whole. Cancel the order, and buy anew." : "A replacement waits in the book: choose how long it lasts.");
     return done(kept.replace(trader, replaced, plan, live.assets, live.height), replaced);
   }
 

@@ -1,7 +1,7 @@
 //! The state, the pool and the context of execution, as Ethereum sees them.
 
-use ledger::contracts::{BookFacts, EthereumAccount, EvmCode, EvmContext, HolderFacts, TokenFacts, UndoError};
-use ledger::{Pair, Place};
+use ledger::contracts::{BookFacts, CfgEnv, EthereumAccount, EvmCode, EvmContext, HolderFacts, TokenFacts, UndoError};
+use ledger::{ForkSchedule, Pair, Place};
 use primitives::{Address, Amount, AssetId, Digest, Height, Superblock, TransactionId};
 use replica::PoolDrop;
 
@@ -64,6 +64,12 @@ pub trait EthereumReads {
 
     /// The digest of a block, if contracts can ask for it.
     fn block_digest(&self, height: Height) -> Option<Digest>;
+
+    /// Which fork begins at which height.
+    fn forks(&self) -> ForkSchedule;
+
+    /// The interpreter's rules at a height.
+    fn ethereum_rules(&self, height: Height) -> CfgEnv;
 
     /// The context in which the transactions of a sub-block are executed.
     fn ethereum_context(&self, block: &Superblock, sub_block: usize, base_fee: u64) -> EvmContext;

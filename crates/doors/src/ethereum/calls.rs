@@ -219,6 +219,7 @@ impl Session<'_> {
         let backend = &self.rpc.api.backend;
         let mut context = self.context(height, request.max_fee > 0)?;
         if is_newest(params.get(1)) {
+            context.rules = backend.ethereum_rules(height.saturating_add(1));
             see_next_block(&mut context, backend.next_block());
         }
         block.apply(&mut context, request.max_fee > 0);
@@ -333,7 +334,7 @@ pub(super) fn estimate_gas(session: &Session, params: &Params) -> Answer {
     if called.halt.as_ref().is_some_and(|why| why.starts_with("out of gas")) {
         return Err(RpcError::server(format!("gas required exceeds allowance ({most})")));
     }
-    let used = returned(called)?.gas_used.max(TRANSFER_GAS);
+    let used = returned(called)?.gas_used.max(1);
     let (mut low, mut high, mut next) = (used - 1, most, used);
     while low + 1 < high {
         let called = session.execute(&mut prepared, next)?;

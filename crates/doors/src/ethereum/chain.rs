@@ -1,9 +1,8 @@
 //! The chain, its fees, and this node.
 
 use ledger::contracts::ethereum::keccak256;
-use ledger::contracts::precompiles;
 use primitives::Height;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::Session;
 use super::params::Params;
@@ -78,55 +77,6 @@ pub(super) fn priority_fee(_: &Session, _: &Params) -> Answer {
 /// The least: there are no blobs.
 pub(super) fn blob_base_fee(_: &Session, _: &Params) -> Answer {
     Ok(quantity(1u64))
-}
-
-/// The names of precompiles, by number (EIP-7910).
-const PRECOMPILES: [(u16, &str); 18] = [
-    (0x01, "ECREC"),
-    (0x02, "SHA256"),
-    (0x03, "RIPEMD160"),
-    (0x04, "ID"),
-    (0x05, "MODEXP"),
-    (0x06, "BN254_ADD"),
-    (0x07, "BN254_MUL"),
-    (0x08, "BN254_PAIRING"),
-    (0x09, "BLAKE2F"),
-    (0x0a, "KZG_POINT_EVALUATION"),
-    (0x0b, "BLS12_G1ADD"),
-    (0x0c, "BLS12_G1MSM"),
-    (0x0d, "BLS12_G2ADD"),
-    (0x0e, "BLS12_G2MSM"),
-    (0x0f, "BLS12_PAIRING_CHECK"),
-    (0x10, "BLS12_MAP_FP_TO_G1"),
-    (0x11, "BLS12_MAP_FP2_TO_G2"),
-    (0x100, "P256VERIFY"),
-];
-
-/// The rules of contracts, as EIP-7910 describes them. They hold from the genesis on, and there are no others yet.
-pub(super) fn config(session: &Session, _: &Params) -> Answer {
-    let genesis = session.genesis_digest()?.ok_or_else(|| RpcError::server("the first block is no longer held"))?;
-    let context = session.context_with(session.latest(), 0)?;
-    let found = precompiles(*context.rules.spec());
-    let named = PRECOMPILES.iter().filter(|(number, _)| found.contains(number));
-    let named: Map<String, Value> =
-        named.map(|(number, name)| ((*name).into(), format!("0x{number:040x}").into())).collect();
-    let current = json!({
-        "activationTime": 0,
-        "blobSchedule": {
-            "baseFeeUpdateFraction": context.rules.blob_base_fee_update_fraction(), "max": 0, "target": 0,
-        },
-        "chainId": quantity(session.chain()),
-        "forkId": format!("0x{:08x}", crc32(&genesis.0)),
-        "precompiles": named,
-        "systemContracts": {},
-    });
-    Ok(json!({"current": current, "next": null, "last": null}))
-}
-
-/// The checksum of a genesis without later forks (EIP-2124).
-fn crc32(bytes: &[u8]) -> u32 {
-    let bit = |crc: u32, _| if crc & 1 == 1 { crc >> 1 ^ 0xedb8_8320 } else { crc >> 1 };
-    !bytes.iter().fold(u32::MAX, |crc, byte| (0..8).fold(crc ^ u32::from(*byte), bit))
 }
 
 pub(super) fn fee_history(session: &Session, params: &Params) -> Answer {

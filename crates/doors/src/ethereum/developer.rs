@@ -403,7 +403,7 @@ fn node_info(session: &Session, _: &Params) -> Answer {
         "currentBlockNumber": quantity(height),
         "currentBlockTimestamp": header["timestamp"],
         "currentBlockHash": header["hash"],
-        "hardFork": "osaka",
+        "hardFork": session.rpc.api.backend.forks().at(height).name(),
         "transactionOrder": "fifo",
         "environment": {
             "baseFee": quantity(terms.base_fee),

@@ -7,7 +7,7 @@ use super::developer::DEVELOPER_METHODS;
 use super::method::{Method, heavy, method};
 use super::params::{Param, option, param};
 use super::sync::{SEND_SYNC, SENT_SYNC};
-use super::{accounts, blocks, calls, chain, filters, logs, replays, simulate, sync, touched, traces, txpool};
+use super::{accounts, blocks, calls, chain, filters, forks, logs, replays, simulate, sync, touched, traces, txpool};
 use crate::roles::Role;
 
 const ADDRESS: Param = param("address", "address");
@@ -63,8 +63,8 @@ pub(super) const METHODS: &[Method] = &[
         SENT_SYNC, "object", sync::send_raw_transaction_sync) },
     heavy(method("eth_simulateV1", "Simulates blocks of calls, each over what those before it wrote.",
         &[param("simulation", "simulation"), AT], "list", simulate::simulate)),
-    method("eth_config", "The rules of contracts now, before and next: those of Osaka, from the genesis on.", &[],
-        "object", chain::config),
+    method("eth_config", "The rules of contracts now, after the next fork, and after the last one.", &[],
+        "object", forks::config),
     method("eth_getTransactionByHash", "A transaction, executed or pending here.", &[HASH], "object",
         blocks::get_transaction_by_hash),
     method("eth_getRawTransactionByHash", "The bytes of a transaction, executed or pending here.", &[HASH], "any",

@@ -34,6 +34,7 @@ mod developer;
 mod eip712;
 mod filters;
 mod flat;
+mod forks;
 mod logs;
 mod method;
 mod methods;

@@ -171,10 +171,12 @@ impl Chain<'_> {
     fn begin(&mut self, block: &BlockOverrides, base: Height) -> Result<Made, RpcError> {
         let base_fee = if self.asked.validates { self.session.terms()?.base_fee } else { 0 };
         let mut context = self.session.context_with(base, base_fee)?;
-        context.rules.tx_gas_limit_cap = if self.asked.validates { None } else { Some(u64::MAX) };
         context.block.number = U256::from(self.number + 1);
         context.block.timestamp = U256::from(self.time + STEP);
         block.apply(&mut context, true);
+        let number = context.block.number.saturating_to();
+        context.rules = self.session.rpc.api.backend.ethereum_rules(number);
+        context.rules.tx_gas_limit_cap = if self.asked.validates { None } else { Some(u64::MAX) };
         let time = context.block.timestamp.saturating_to();
         if time <= self.time {
             let above = self.time;

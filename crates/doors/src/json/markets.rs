@@ -3,12 +3,13 @@
 //! A price has two fields: `price` counts whole assets, as people do, and `price_units` counts units, as the ledger
 //! and its limit prices do.
 
-use ledger::{Pair, Quote};
-use primitives::{Amount, Price};
+use ledger::{ExactOutcome, Pair, Quote};
+use primitives::{Amount, ExactSide, Price};
 
-use api::{CandleBody, QuoteBody};
+use api::{CandleBody, ExactQuoteBody, QuoteBody};
 
 use super::Symbols;
+use super::asked::ExactTerms;
 use super::blocks::why;
 use readers::Sides;
 use readers::candles::Candle;
@@ -45,6 +46,39 @@ pub(crate) struct Limit {
 impl Symbols {
     /// What the next batch would do with an offer.
     pub(crate) fn quote(&self, pair: Pair, amount: Amount, limit: Limit, quote: &Quote) -> QuoteBody {
+        QuoteBody {
+            limit: limit.price.to_string(),
+            asked: limit.is_asked.then(|| self.asked(pair, amount, limit.price, None)).flatten(),
+            sold: quote.met.sold.to_string(),
+            bought: quote.met.bought.to_string(),
+            left: quote.met.left.to_string(),
+            returned: quote.met.returned.to_string(),
+            why: why(quote.met.why).into(),
+            ..self.quoted(pair, amount, quote)
+        }
+    }
+
+    /// What the next batch would do with an exact order.
+    pub(crate) fn exact_quote(&self, pair: Pair, terms: ExactTerms, quote: &Quote<ExactOutcome>) -> QuoteBody {
+        let (side, units, bound) = terms;
+        let [sells, buys] = if side == ExactSide::Buy { [bound, units] } else { [units, bound] };
+        let limit = Price::ratio_rounding_up(buys, sells).unwrap_or(Price::MIN);
+        let exact = ExactQuoteBody { side: side.name().into(), units: units.to_string(), bound: bound.to_string() };
+        QuoteBody {
+            limit: limit.to_string(),
+            asked: self.asked(pair, sells, limit, Some(terms)),
+            exact: Some(exact),
+            sold: quote.met.sold.to_string(),
+            bought: quote.met.bought.to_string(),
+            left: "0".into(),
+            returned: quote.met.returned.to_string(),
+            why: quote.met.why.name().into(),
+            ..self.quoted(pair, sells, quote)
+        }
+    }
+
+    /// What is the same of all quotes: the market, and its prices.
+    fn quoted<Met>(&self, pair: Pair, amount: Amount, quote: &Quote<Met>) -> QuoteBody {
         let units = |valuations: Option<[Price; 2]>| valuations.map(|[sell, buy]| price(sell, buy));
         let whole = |units: &Option<String>| units.as_ref().map(|units| self.whole_price(units, pair.sell, pair.buy));
         let (price_units, last_price_units) = (units(quote.valuations), units(quote.last));
@@ -53,13 +87,14 @@ impl Symbols {
             sell: self.get(pair.sell).into(),
             buy: self.get(pair.buy).into(),
             amount: amount.to_string(),
-            limit: limit.price.to_string(),
-            asked: limit.is_asked.then(|| self.asked(pair, amount, limit.price, None)).flatten(),
-            sold: quote.met.sold.to_string(),
-            bought: quote.met.bought.to_string(),
-            left: quote.met.left.to_string(),
-            returned: quote.met.returned.to_string(),
-            why: why(quote.met.why).into(),
+            limit: String::new(),
+            asked: None,
+            exact: None,
+            sold: String::new(),
+            bought: String::new(),
+            left: String::new(),
+            returned: String::new(),
+            why: "".into(),
             price: whole(&price_units),
             price_units,
             last_price: whole(&last_price_units),

@@ -19,6 +19,7 @@ mod upgrade;
 mod venues;
 
 pub use api::*;
+pub(crate) use asked::ExactTerms;
 pub use blocks::{block, outcome};
 pub use committees::validators;
 pub use ethereum::{ethereum_committed, ethereum_executed, ethereum_output, ethereum_pending, ethereum_transaction};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::fake::Fake;
 use crate::open::{get, loopback, send, with_node};
-use primitives::{AssetId, Body, Life, Operation, PublicKey, Sequence, Signature, Transaction};
+use primitives::{AssetId, Body, ExactSide, Life, Operation, PublicKey, Sequence, Signature, Transaction};
 use serde_json::{Value, json};
 
 const SELLER: PublicKey = PublicKey([1; 32]);
@@ -221,7 +221,14 @@ fn node_of_three() -> Arc<Fake> {
 
 fn pair_offer(by: PublicKey, sequence: Sequence, [sell, buy]: [u32; 2], amount: u64, limit: &str) -> Transaction {
     let (limit, life, client) = (limit.parse().expect("a price"), Life::Rests, primitives::ClientId::NONE);
-    let operation = Operation::CreateOffer { sell: AssetId(sell), buy: AssetId(buy), amount, limit, life, client };
+    signed_by(
+        by,
+        sequence,
+        Operation::CreateOffer { sell: AssetId(sell), buy: AssetId(buy), amount, limit, life, client },
+    )
+}
+
+fn signed_by(by: PublicKey, sequence: Sequence, operation: Operation) -> Transaction {
     let body = Body { chain: 1, account: by.address(), sequence, until: 50_000, operation };
     Transaction::by_key(body, by, Signature([0; 64]))
 }
@@ -262,6 +269,52 @@ fn a_quote_is_what_the_next_batch_does_through_all_pairs() {
         let any = asked(["JPY", "USD"], 1_000_000, "");
         assert_eq!((units(&any["sold"]) + units(&any["left"]), &any["sell"]), (1_000_000, &json!("JPY")));
         assert!(decimal(&any["price"]) > 0.0 && decimal(&any["limit"]) > 0.0, "{any}");
+    });
+}
+
+/// The oracle is the ledger: the exact order itself, alone in the next block.
+#[test]
+fn a_quote_of_an_exact_order_says_whether_there_is_room() {
+    let node = node_of_three();
+    // They cross by less than the commission: neither has to trade, and both may.
+    node.commit(&[
+        pair_offer(SELLER, 1, [1, 0], 300_000_000, "0.0099"),
+        pair_offer(BUYER, 1, [0, 1], 600_000, "101.009"),
+    ]);
+    let placed = node.clone();
+    with_node(loopback(), node, move |server| {
+        // Two that there is room for, a bound beyond the rate, more than is for sale, and a pair without a price.
+        let cases: [(_, _, [&str; 2], [u32; 2], _, _); 5] = [
+            (2, ExactSide::Buy, ["USD", "EUR"], [0, 1], 10_000, 10_000),
+            (3, ExactSide::Buy, ["USD", "EUR"], [0, 1], 90_000_000, 1_000_000),
+            (4, ExactSide::Buy, ["USD", "EUR"], [0, 1], 1_000_000, 1),
+            (5, ExactSide::Buy, ["USD", "EUR"], [0, 1], 310_000_000, 3_400_000),
+            (6, ExactSide::Buy, ["USD", "JPY"], [0, 2], 1_000_000, 100_000),
+        ];
+        let mut met = std::collections::BTreeSet::new();
+        for (number, side, [sell, buy], pair, units, bound) in cases {
+            let exact = format!("exact={}&amount={units}&bound={bound}", side.name());
+            let quote = get(server, &format!("/v1/quote?sell={sell}&buy={buy}&{exact}"));
+            let [gives, gets] = pair.map(AssetId);
+            let order = signed_by(BUYER, number, Operation::exact(gives, gets, side, units, bound));
+            let id = order.id();
+            placed.commit(&[order]);
+            let outcome = get(server, &format!("/v1/transactions/{id}"))["outcome"].clone();
+            for field in ["sold", "bought", "returned", "why"] {
+                assert_eq!(quote[field], outcome[field], "{field} of {number}: {quote} {outcome}");
+            }
+            let asked = json!({"side": side.name(), "units": units.to_string(), "bound": bound.to_string()});
+            assert_eq!((&quote["exact"], &quote["left"]), (&asked, &json!("0")));
+            met.extend(quote["why"].as_str().map(str::to_string));
+        }
+        assert_eq!(met, ["beyond_bound", "filled", "no_price", "no_room"].map(String::from).into());
+        for bad in ["exact=both&bound=1", "exact=buy", "bound=5", "exact=buy&bound=0", "exact=buy&bound=5&limit=1"] {
+            let (status, body) =
+                send(server, "GET", &format!("/v1/quote?sell=USD&buy=EUR&amount=1000000&{bad}"), "", &[]);
+            assert_eq!(status, 400, "{bad}: {body}");
+        }
+        let (_, body) = send(server, "GET", "/v1/quote?sell=USD&buy=EUR&amount=1&exact=buy&bound=5", "", &[]);
+        assert_eq!(body["error"]["code"], "exact_too_small");
     });
 }
 

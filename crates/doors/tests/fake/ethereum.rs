@@ -1,8 +1,8 @@
 //! What Ethereum sees of the node without a pipeline: the ledger as it is, and as it was.
 
 use doors::backend::{EthereumReads, Moment};
-use ledger::contracts::{BookFacts, EthereumAccount, EvmCode, EvmContext, HolderFacts, TokenFacts, UndoError};
-use ledger::{Pair, Place};
+use ledger::contracts::{BookFacts, CfgEnv, EthereumAccount, EvmCode, EvmContext, HolderFacts, TokenFacts, UndoError};
+use ledger::{ForkSchedule, Pair, Place};
 use primitives::{Address, Amount, AssetId, Digest, Height, Superblock, TransactionId};
 
 use super::Fake;
@@ -63,6 +63,14 @@ impl EthereumReads for Fake {
 
     fn block_digest(&self, height: Height) -> Option<Digest> {
         self.ledger().recent_digest(height)
+    }
+
+    fn forks(&self) -> ForkSchedule {
+        self.ledger().contracts().forks().clone()
+    }
+
+    fn ethereum_rules(&self, height: Height) -> CfgEnv {
+        self.ledger().ethereum_rules(height)
     }
 
     fn ethereum_context(&self, block: &Superblock, sub_block: usize, base_fee: u64) -> EvmContext {

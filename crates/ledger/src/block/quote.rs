@@ -1,10 +1,11 @@
-//! What the batch of the next block would do with one more offer, if nothing else came: a quote over all pairs.
+//! What the batch of the next block would do with one more order, if nothing else came: a quote over all pairs.
 
-use primitives::{Address, Amount, Height, Price};
-use proofs::{NO_END, Offer, Pair, Place, Refusal, Traded};
+use primitives::{Address, Amount, ExactSide, Height, MAX_ISSUED, Price};
+use proofs::{ExactOutcome, ExactRequest, NO_END, Offer, Pair, Place, Refusal, Traded};
 
+use super::exacts::NewExact;
 use super::orders::{NewOffer, Orders};
-use super::trade::trade;
+use super::trade;
 use crate::contracts::History;
 use crate::places::accounts::Accounts;
 use crate::places::offers::too_small;
@@ -15,13 +16,13 @@ use crate::state::Ledger;
 /// applied meanwhile copy none of these.
 pub struct NextBatch(Ledger);
 
-/// What the next batch would do with an offer.
+/// What the next batch would do with an order: with an offer, or with an exact order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Quote {
+pub struct Quote<Met = Traded> {
     /// The height whose state was asked.
     pub height: Height,
-    /// What the offer would sell and get, what would rest, and why.
-    pub met: Traded,
+    /// What it would sell and get, what would rest or return, and why.
+    pub met: Met,
     /// The valuations of what it sells and buys in that batch; none if it clears nothing.
     pub valuations: Option<[Price; 2]>,
     /// The same after the last batch; none where an asset has no price yet.
@@ -31,7 +32,7 @@ pub struct Quote {
 /// Why there is no quote.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum QuoteError {
-    /// The ledger would refuse the offer.
+    /// The ledger would refuse the order.
     #[error("{0}")]
     Refused(Refusal),
     /// The book cannot be cleared.
@@ -62,29 +63,68 @@ impl NextBatch {
     /// # Errors
     /// [`QuoteError`].
     pub fn quote(self, pair: Pair, amount: Amount, limit: Price) -> Result<Quote, QuoteError> {
-        let NextBatch(mut ledger) = self;
+        let NextBatch(ledger) = &self;
         ledger.minima(pair).check(amount, limit).map_err(|small| QuoteError::Refused(too_small(small)))?;
-        let height = ledger.next_height();
-        for asset in [pair.sell, pair.buy] {
-            ledger.listings().check_open(asset, height).map_err(QuoteError::Refused)?;
-        }
+        self.check_open(pair)?;
         if ledger.is_book_full {
             return Err(QuoteError::Refused(Refusal::BOOK_FULL));
         }
         let (account, id) = LAST;
         let offer = Offer { place: Place { limit, account, id }, amount, until: NO_END };
         let orders = Orders { offers: vec![NewOffer { pair, offer, index: 0 }], ..Orders::default() };
+        self.search(pair, &orders, |traded| {
+            let met = traded.pairs.iter().flat_map(|pair| &pair.met).find(|(index, _)| *index == 0);
+            met.map(|(_, met)| *met).expect("an offer that is placed is met")
+        })
+    }
+
+    /// What the next batch would do with an exact order of `units` and this bound; both assets are listed. Exact orders
+    /// of others, which may come first and leave no room, are not known.
+    ///
+    /// # Errors
+    /// As [`NextBatch::quote`].
+    pub fn quote_exact(
+        self,
+        pair: Pair,
+        side: ExactSide,
+        [units, bound]: [Amount; 2],
+    ) -> Result<Quote<ExactOutcome>, QuoteError> {
+        let exact = if side == ExactSide::Buy { pair.buy } else { pair.sell };
+        let least = self.0.assets[exact.0 as usize].least_units;
+        if !(least..=MAX_ISSUED).contains(&units) || !(1..=MAX_ISSUED).contains(&bound) {
+            return Err(QuoteError::Refused(Refusal::EXACT_TOO_SMALL));
+        }
+        self.check_open(pair)?;
+        let (account, id) = LAST;
+        let request = ExactRequest { pair, side, units, bound, account, id };
+        let orders = Orders { exacts: vec![NewExact { request, index: 0 }], ..Orders::default() };
+        self.search(pair, &orders, |traded| traded.exacts[0].1)
+    }
+
+    /// Both assets trade in the next block.
+    fn check_open(&self, pair: Pair) -> Result<(), QuoteError> {
+        let (listings, height) = (self.0.listings(), self.0.next_height());
+        let check = |asset| listings.check_open(asset, height).map_err(QuoteError::Refused);
+        [pair.sell, pair.buy].into_iter().try_for_each(check)
+    }
+
+    /// Clears the next batch with this order.
+    fn search<Met>(
+        self,
+        pair: Pair,
+        orders: &Orders,
+        met: impl Fn(&trade::Traded) -> Met,
+    ) -> Result<Quote<Met>, QuoteError> {
+        let NextBatch(mut ledger) = self;
         let last = of_pair(pair, |asset| ledger.assets[asset].valuation);
         let pools = ledger
             .pools()
             .map_or_else(PoolTurn::default, |pools| pools.turn(&orders.edits.pools, ledger.founded_assets()));
         let height = ledger.height;
-        let traded = trade(&mut ledger, height + 1, &orders, &pools, &mut |_| {});
+        let traded = trade::trade(&mut ledger, height + 1, orders, &pools, &mut |_| {});
         let traded = traded.map_err(|fault| QuoteError::Clearing(fault.to_string()))?;
-        let met = traded.pairs.iter().flat_map(|pair| &pair.met).find(|(index, _)| *index == 0);
-        let met = met.map(|(_, met)| *met).expect("an offer that is placed is met");
         let valuations = of_pair(pair, |asset| traded.batch.valuations.get(asset).copied());
-        Ok(Quote { height, met, valuations, last })
+        Ok(Quote { height, met: met(&traded), valuations, last })
     }
 }
 

@@ -40,7 +40,9 @@ impl<'a, S: EvmState, A: Access> Handler for Rewardless<'a, S, A> {
         let context = evm.ctx_ref();
         let base_fee = u128::from(context.block().basefee());
         let tip = context.tx().effective_gas_price(base_fee).saturating_sub(base_fee);
-        self.tip.set(U256::from(tip) * U256::from(result.gas().used()));
+        let gas = result.gas();
+        // Gas that is set apart for growth of the state (EIP-8037), and left, is given back.
+        self.tip.set(U256::from(tip) * U256::from(gas.used().saturating_sub(gas.reservoir())));
         Ok(())
     }
 }

@@ -63,7 +63,8 @@
 //! | PREVRANDAO | BLAKE3 of parent digest and height: predictable for everyone |
 //! | BLOBBASEFEE | the minimum; there are no blobs |
 //!
-//! The rules are those of the fork Osaka. No system contracts exist. Opcodes, addresses and code hashes are Keccak's.
+//! The fork of Ethereum follows from the height, by the schedule of the genesis ([`crate::ForkSchedule`]): Osaka,
+//! unless it says something else. No system contracts exist. Opcodes, addresses and code hashes are Keccak's.
 //!
 //! # Deviations from the paper
 //!
@@ -155,7 +156,7 @@ pub use stm::Workers;
 pub(crate) use tokens::holder_of;
 pub use tokens::{HolderFacts, TokenFacts};
 pub use trace::{TRACE_BYTES_MAX, TRACE_STEPS_MAX, TraceCall, TraceLog, TraceSettings, TraceStep, Tracer};
-pub use transaction::{EthereumFault, EthereumParts, EthereumTransaction};
+pub use transaction::{EthereumFault, EthereumParts, EthereumRules, EthereumTransaction};
 pub use view::{EvmCalled, EvmTouched, EvmView};
 pub use wrapped::WETH9;
 pub(crate) use wrapped::found_weth9;

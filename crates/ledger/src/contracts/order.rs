@@ -10,7 +10,7 @@ use proofs::Skip;
 use rayon::prelude::*;
 
 use super::edit::DeveloperEdit;
-use super::transaction::{EthereumFault, EthereumTransaction};
+use super::transaction::{EthereumFault, EthereumRules, EthereumTransaction};
 
 /// A transaction that will be executed.
 #[derive(Clone, Debug)]
@@ -28,9 +28,13 @@ pub(crate) struct Ordered {
 ///
 /// # Errors
 /// [`EthereumFault`]; also if the quota is exceeded, see [`EthereumFault::Quota`].
-pub fn check_in_section(bytes: &[u8], chain: u64, gas_left: &mut u64) -> Result<EthereumTransaction, EthereumFault> {
+pub fn check_in_section(
+    bytes: &[u8],
+    rules: EthereumRules,
+    gas_left: &mut u64,
+) -> Result<EthereumTransaction, EthereumFault> {
     let transaction = EthereumTransaction::decode(bytes)?;
-    transaction.check(chain)?;
+    transaction.check(rules)?;
     let gas = transaction.gas_limit();
     *gas_left = gas_left.checked_sub(gas).ok_or(EthereumFault::Quota { gas, left: *gas_left })?;
     Ok(transaction)
@@ -54,7 +58,7 @@ pub(crate) struct Sections {
 }
 
 /// Sorts the content of the sections of a block. Only a developers' chain has edits.
-pub(crate) fn in_order(block: &Superblock, chain: u64, quota: u64, is_developers: bool) -> Sections {
+pub(crate) fn in_order(block: &Superblock, rules: EthereumRules, quota: u64, is_developers: bool) -> Sections {
     let (mut standing, mut skipped, mut edits) = (Vec::new(), Vec::new(), Vec::new());
     let mut seen: HashSet<Digest> = HashSet::new();
     let count = block.sub_blocks.len();
@@ -77,7 +81,7 @@ pub(crate) fn in_order(block: &Superblock, chain: u64, quota: u64, is_developers
                 edits.push((position, edit));
                 continue;
             }
-            let judged = check_in_section(bytes, chain, &mut gas_left).and_then(|transaction| {
+            let judged = check_in_section(bytes, rules, &mut gas_left).and_then(|transaction| {
                 let sender = match sub.senders.get(at) {
                     Some(sender) => sender.ok_or(EthereumFault::Signature)?,
                     None => transaction.recover_sender()?,

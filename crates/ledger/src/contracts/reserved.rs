@@ -57,7 +57,7 @@ impl<'a, S: EvmState, A: Access> PrecompileProvider<EvmFrameContext<'a, S, A>> f
         if !is_reserved(&address) || state.token(space, GAS_ASSET).is_none() {
             return self.0.run(context, inputs);
         }
-        let mut gas = Gas::new(inputs.gas_limit);
+        let mut gas = Gas::new_with_regular_gas_and_reservoir(inputs.gas_limit, inputs.reservoir);
         let mut call = Call { context, inputs, gas: &mut gas };
         let called = call.paid_input().and_then(|input| match asset_at(&inputs.bytecode_address) {
             Some(asset) => match state.token(space, asset) {

@@ -7,13 +7,19 @@ use alloy_consensus::{EthereumTxEnvelope, Transaction as _, TxEip4844};
 use revm::context::either::Either;
 use revm::context::transaction::{AccessList, SignedAuthorization};
 use revm::context::{TransactionType, TxEnv};
+use revm::context_interface::cfg::gas_params::Eip2780TxInfo;
 use revm::handler::validation::validate_initial_tx_gas;
 use revm::primitives::hardfork::SpecId;
-use revm::primitives::{Address as EvmAddress, B256, Bytes, U256, eip3860};
+use revm::primitives::{Address as EvmAddress, B256, Bytes, U256, eip3860, eip7954};
 
 use primitives::{Address, Digest};
 
 use crate::terms::TRANSACTION_GAS_MAX;
+
+/// The most bytes of initialisation code of a creation.
+fn init_code_max(spec: SpecId) -> usize {
+    if spec.is_enabled_in(SpecId::AMSTERDAM) { eip7954::MAX_INITCODE_SIZE } else { eip3860::MAX_INITCODE_SIZE }
+}
 
 /// A decoded transaction: legacy, with an access list (EIP-2930), with a dynamic fee (EIP-1559), with delegations
 /// (EIP-7702). Blob transactions (EIP-4844) are decoded for tests and refused by [`EthereumTransaction::check`].
@@ -77,6 +83,15 @@ impl EthereumParts {
     }
 }
 
+/// What a transaction is judged by before any state is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EthereumRules {
+    /// The chain's number.
+    pub chain: u64,
+    /// The rules of its fork.
+    pub spec: SpecId,
+}
+
 /// Why a chain rejects bytes as a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EthereumFault {
@@ -116,9 +131,14 @@ pub enum EthereumFault {
     /// The transaction declares more gas than allowed (EIP-7825).
     #[error("the gas limit {0} is above 16777216, the most for one transaction")]
     GasCap(u64),
-    /// The initialisation code is too long (EIP-3860).
-    #[error("{0} bytes of initialisation code; at most 49152")]
-    InitCode(usize),
+    /// The initialisation code is too long (EIP-3860, and EIP-7954 from Amsterdam on).
+    #[error("{got} bytes of initialisation code; at most {most}")]
+    InitCode {
+        /// Its length.
+        got: usize,
+        /// What the fork permits.
+        most: usize,
+    },
     /// The tip is above the fee, the nonce cannot be incremented, or a required authorization is missing.
     #[error("the transaction contradicts itself: {0}")]
     Inconsistent(&'static str),
@@ -146,7 +166,7 @@ impl EthereumFault {
             EthereumFault::Authorization { .. } => "wrong_chain_of_authorization",
             EthereumFault::IntrinsicGas { .. } => "intrinsic_gas",
             EthereumFault::GasCap(_) => "gas_cap",
-            EthereumFault::InitCode(_) => "init_code",
+            EthereumFault::InitCode { .. } => "init_code",
             EthereumFault::Inconsistent(_) => "inconsistent",
             EthereumFault::Quota { .. } => "over_quota",
             EthereumFault::Signature => "bad_signature",
@@ -218,8 +238,9 @@ impl EthereumTransaction {
     /// Checks everything that needs no state and no signature.
     ///
     /// # Errors
-    /// [`EthereumFault`] names the first fault that no state could make valid.
-    pub fn check(&self, chain: u64) -> Result<(), EthereumFault> {
+    /// [`EthereumFault`] names the first fault that no state and no sender could make valid.
+    pub fn check(&self, rules: EthereumRules) -> Result<(), EthereumFault> {
+        let EthereumRules { chain, spec } = rules;
         let envelope = &self.envelope;
         if matches!(envelope, EthereumTxEnvelope::Eip4844(_)) {
             return Err(EthereumFault::Blob);
@@ -244,19 +265,35 @@ impl EthereumTransaction {
         if envelope.nonce() == u64::MAX {
             return Err(EthereumFault::Inconsistent("the nonce cannot be incremented"));
         }
-        if envelope.is_create() && envelope.input().len() > eip3860::MAX_INITCODE_SIZE {
-            return Err(EthereumFault::InitCode(envelope.input().len()));
+        let (got, most) = (envelope.input().len(), init_code_max(spec));
+        if envelope.is_create() && got > most {
+            return Err(EthereumFault::InitCode { got, most });
         }
-        self.check_gas()
+        self.check_gas(spec, None)
     }
 
-    fn check_gas(&self) -> Result<(), EthereumFault> {
+    /// Checks the gas limit of a transaction whose sender is known: from Amsterdam on (EIP-2780), what it costs
+    /// before it does anything depends on whom it calls.
+    ///
+    /// # Errors
+    /// [`EthereumFault::IntrinsicGas`].
+    pub fn check_from(&self, sender: &Address, spec: SpecId) -> Result<(), EthereumFault> {
+        if spec.is_enabled_in(SpecId::AMSTERDAM) { self.check_gas(spec, Some(sender)) } else { Ok(()) }
+    }
+
+    /// Without a sender, the gas limit is that of the cheapest one: a call of the sender itself.
+    fn check_gas(&self, spec: SpecId, sender: Option<&Address>) -> Result<(), EthereumFault> {
         let limit = self.gas_limit();
         if limit > TRANSACTION_GAS_MAX {
             return Err(EthereumFault::GasCap(limit));
         }
         let transaction = TxEnv { gas_limit: u64::MAX, ..self.unsigned(EvmAddress::ZERO) };
-        let gas = validate_initial_tx_gas(&transaction, SpecId::OSAKA, false, false, u64::MAX, None)
+        let is_parted = spec.is_enabled_in(SpecId::AMSTERDAM);
+        let parted = is_parted.then(|| {
+            let is_of = |sender: &Address| transaction.kind.to().is_some_and(|to| to.0.0 == sender.0);
+            Eip2780TxInfo { value: transaction.value, is_self_transfer: sender.is_none_or(is_of) }
+        });
+        let gas = validate_initial_tx_gas(&transaction, spec, false, is_parted, u64::MAX, parted)
             .map_err(|_| EthereumFault::Inconsistent("its gas overflows"))?;
         let needed = gas.initial_total_gas().max(gas.floor_gas());
         if limit < needed { Err(EthereumFault::IntrinsicGas { limit, needed }) } else { Ok(()) }

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use primitives::{Address, Amount, AssetId, Digest, Height, MAX_ISSUED, Superblock};
 use proofs::{Pair, Place, slot_key};
-use revm::primitives::{Address as EvmAddress, B256, U256, eip170};
+use revm::context::Cfg;
+use revm::primitives::{Address as EvmAddress, B256, U256};
 
 use super::ledger::Ledger;
 use crate::contracts::{
-    BlockEnv, BookFacts, CfgEnv, DeveloperBlock, DeveloperEdit, DumpedAccount, EditError, EthereumAccount, EvmContext,
-    GAS_ASSET, HolderFacts, SpecId, TokenFacts, UndoError, dumped, fact_slot, holder_of, seen, shown, shown_code_of,
-    shown_nonce, units_slot, wei_of,
+    BlockEnv, BookFacts, CfgEnv, DeveloperBlock, DeveloperEdit, DumpedAccount, EditError, EthereumAccount,
+    EthereumRules, EvmContext, GAS_ASSET, HolderFacts, TokenFacts, UndoError, dumped, fact_slot, holder_of, seen,
+    shown, shown_code_of, shown_nonce, units_slot, wei_of,
 };
 use crate::places::contracts::EvmCode;
 use crate::places::contracts::reserved::{is_reserved, token_at};
@@ -30,14 +31,31 @@ impl Ledger {
             timestamp: U256::from(block.time_ms / 1_000),
             gas_limit: chosen.gas_limit.unwrap_or(self.limits.block_gas),
             basefee: base_fee,
+            slot_num: block.height,
             prevrandao: Some(B256::new(chosen.random.unwrap_or_else(|| Digest::of(RANDOM_CONTEXT, &random).0))),
             ..BlockEnv::default()
         };
-        let mut rules = CfgEnv::new().with_spec_and_mainnet_gas_params(SpecId::OSAKA).with_chain_id(self.chain);
-        // A contract signs nothing (EIP-3607); on a developers' chain, the node sends for contracts too.
-        rules.disable_eip3607 = self.is_developers;
+        let rules = self.ethereum_rules(block.height);
         env.set_blob_excess_gas_and_price(0, rules.blob_base_fee_update_fraction());
         EvmContext { block: env, rules }
+    }
+
+    /// What a transaction is judged by in the block at a height, before any state is looked at.
+    pub fn transaction_rules(&self, height: Height) -> EthereumRules {
+        EthereumRules { chain: self.chain, spec: self.contracts().forks().at(height).spec() }
+    }
+
+    /// The same for the next block.
+    pub fn next_transaction_rules(&self) -> EthereumRules {
+        self.transaction_rules(self.next_height())
+    }
+
+    /// The interpreter's rules at a height.
+    pub fn ethereum_rules(&self, height: Height) -> CfgEnv {
+        let mut rules = self.contracts().forks().at(height).rules(self.chain);
+        // A contract signs nothing (EIP-3607); on a developers' chain, the node sends for contracts too.
+        rules.disable_eip3607 = self.is_developers;
+        rules
     }
 
     /// What a developer has chosen for a block.
@@ -111,7 +129,11 @@ impl Ledger {
                 let next = self.ethereum_nonce(account);
                 if *nonce >= next && *nonce < u64::MAX { Ok(()) } else { Err(EditError::Nonce(next)) }
             }
-            DeveloperEdit::Code { code, .. } if code.len() > eip170::MAX_CODE_SIZE => Err(EditError::Code(code.len())),
+            DeveloperEdit::Code { code, .. }
+                if code.len() > self.ethereum_rules(self.next_height()).max_code_size() =>
+            {
+                Err(EditError::Code(code.len()))
+            }
             DeveloperEdit::Code { .. }
             | DeveloperEdit::Slot { .. }
             | DeveloperEdit::BaseFee { .. }

@@ -4,6 +4,7 @@ use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::{Address, Amount, AssetId, Digest, Fraction, UNTIL_USUAL, is_network_address};
 use proofs::{CharterTerms, ControlledAsset, Member, Terms};
 
+use super::forks::ForkSchedule;
 use super::lane::LaneTerms;
 use super::limits::{Limits, TRANSACTION_GAS_MAX};
 use super::listings::ListingTerms;
@@ -88,6 +89,8 @@ pub struct Genesis {
     pub listings: ListingTerms,
     /// The assets whose issuers control them, by number: none of them is asset 0 or in the payment lane.
     pub controls: Vec<ControlledAsset>,
+    /// The forks of Ethereum whose rules contracts run under, by height.
+    pub forks: ForkSchedule,
     /// Whether it is a developers' chain: its only node may edit accounts, choose the time, and go back to earlier
     /// heights. See [`crate::contracts::DeveloperEdit`].
     pub is_developers: bool,
@@ -112,6 +115,7 @@ impl Default for Genesis {
             pools: None,
             listings: ListingTerms::default(),
             controls: Vec::new(),
+            forks: ForkSchedule::default(),
             is_developers: false,
         }
     }
@@ -194,6 +198,9 @@ pub enum GenesisError {
     /// The developers' chain could be mistaken for a real one.
     #[error("a developers' chain {0}: leave \"developers\" out of the genesis, or change the part that does not fit")]
     Developers(&'static str),
+    /// The schedule of forks is impossible.
+    #[error("forks: {0}")]
+    Forks(&'static str),
     /// A founder cannot be a validator.
     #[error("validator {0}: {1}")]
     Founder(usize, &'static str),

@@ -1,6 +1,7 @@
 //! What a chain is founded on: its genesis, the terms of its places of custody, its limits, how its blocks get their
 //! time, and the terms of a restart. All of it is fixed before the first block, and depends on nothing above it.
 
+mod forks;
 mod genesis;
 mod lane;
 mod limits;
@@ -12,6 +13,7 @@ mod rules;
 mod time;
 mod venues;
 
+pub use forks::{Fork, ForkSchedule, NETWORK_SPEC, UnknownFork};
 pub(crate) use genesis::{CHARTER_HEIGHTS_MAX, STAKED, STAKES_MAX};
 pub use genesis::{DEVELOPERS_CHAIN, Genesis, GenesisError, LEAST_UNITS, Listing, Membership, usual_fee};
 pub use lane::{LaneAsset, LaneOutflow, LaneOutput, LaneTerms};

@@ -4,7 +4,8 @@ use crate::evm::asked::*;
 use crate::evm::*;
 use ledger::contracts::ethereum::U256;
 use ledger::contracts::{
-    EthereumFault, EthereumRequest, EvmStatus, Skip, WETH9, check_in_section, contract_address, recover_senders,
+    EthereumFault, EthereumRequest, EthereumRules, EvmStatus, Skip, WETH9, check_in_section, contract_address,
+    recover_senders,
 };
 use ledger::{EvmRecord, Genesis, GenesisError, Ledger, Limits, ReceiptsTrie, RootPart, Signatures};
 use primitives::{Address, AssetId, Body, Digest, Operation, SubBlock, Superblock, Transaction};
@@ -110,12 +111,14 @@ fn what_is_bad_in_its_place_is_skipped_and_costs_nothing() {
     assert_eq!(chain.apply(&block).contracts.skipped, [(0, Skip::BadSignature)]);
 }
 
+const RULES: EthereumRules = EthereumRules { chain: CHAIN, spec: ledger::NETWORK_SPEC };
+
 /// Quota plus one gas, and bytes that are no transaction: checked without state.
 #[test]
 fn the_quota_and_lanes_need_no_state() {
     let to = Address([77; 20]);
     let of = |gas_limit| key(0).sign(&EthereumRequest { gas_limit, ..request(0, Some(to)) });
-    let judge = |bytes: &[u8], mut left: u64| check_in_section(bytes, CHAIN, &mut left).map(|_| left);
+    let judge = |bytes: &[u8], mut left: u64| check_in_section(bytes, RULES, &mut left).map(|_| left);
     assert_eq!(judge(&of(100_000), 100_000), Ok(0));
     assert_eq!(judge(&of(100_001), 100_000), Err(EthereumFault::Quota { gas: 100_001, left: 100_000 }));
     assert!(matches!(judge(&of(20_999), 1 << 40), Err(EthereumFault::IntrinsicGas { limit: 20_999, needed: 21_000 })));
@@ -134,7 +137,7 @@ fn the_quota_and_lanes_need_no_state() {
     let last = key(0).sign(&EthereumRequest { nonce: u64::MAX, ..request(0, Some(to)) });
     assert!(matches!(judge(&last, 1 << 40), Err(EthereumFault::Inconsistent(_))));
     let long = key(0).sign(&EthereumRequest { data: vec![0; 49_153], gas_limit: 1 << 24, ..request(0, None) });
-    assert_eq!(judge(&long, 1 << 40), Err(EthereumFault::InitCode(49_153)));
+    assert_eq!(judge(&long, 1 << 40), Err(EthereumFault::InitCode { got: 49_153, most: 49_152 }));
     // In a block, a transaction beyond the quota is skipped, and a later one that fits is not.
     let mut chain = Chain::new();
     let big = |nonce| key(0).sign(&EthereumRequest { gas_limit: 15_000_000, ..request(nonce, Some(to)) });

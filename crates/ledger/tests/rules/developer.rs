@@ -8,15 +8,8 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 /// A developers' chain; the transactions of other tests do not name its number.
-fn developers() -> Genesis {
+pub fn developers() -> Genesis {
     Genesis { chain: ledger::DEVELOPERS_CHAIN, membership: None, is_developers: true, ..genesis() }
-}
-
-fn chain_of(genesis: &Genesis) -> Chain {
-    let ledger = Ledger::new(genesis).expect("sound");
-    let mut roots = Roots::of(&ledger);
-    let root = roots.parts().root();
-    Chain { ledger, roots, root, time_ms: 1_700_000_000_000 }
 }
 
 #[test]
@@ -37,7 +30,7 @@ fn a_developers_chain_is_no_network() {
 #[test]
 fn random_edits_conserve() {
     let mut dice = ChaCha8Rng::seed_from_u64(5);
-    let mut chain = chain_of(&developers());
+    let mut chain = Chain::of(&developers());
     let people: Vec<Address> = (0..4).map(|one| key(one).address()).chain([Address([66; 20]), OFFERS]).collect();
     for round in 0..60 {
         let mut edit = || {
@@ -78,7 +71,7 @@ fn random_edits_conserve() {
 
 #[test]
 fn edits_come_before_the_transactions_of_their_block() {
-    let mut chain = chain_of(&developers());
+    let mut chain = Chain::of(&developers());
     let (poor, to) = (key(30).address(), Address([55; 20]));
     let request = ledger::contracts::EthereumRequest {
         chain: ledger::DEVELOPERS_CHAIN,
@@ -96,7 +89,7 @@ fn edits_come_before_the_transactions_of_their_block() {
 
 #[test]
 fn what_cannot_be_made_says_why() {
-    let chain = chain_of(&developers());
+    let chain = Chain::of(&developers());
     let account = key(1).address();
     let check = |edit| chain.ledger.check_edit(&edit);
     let most = u128::from(MAX_ISSUED - 8_000_000_000) * UNIT;
@@ -115,8 +108,8 @@ fn other_chains_skip_edits() {
     for genesis in
         [genesis(), Genesis { membership: None, ..genesis() }, Genesis { is_developers: false, ..developers() }]
     {
-        let mut chain = chain_of(&genesis);
-        let mut without = chain_of(&genesis);
+        let mut chain = Chain::of(&genesis);
+        let mut without = Chain::of(&genesis);
         let edit = DeveloperEdit::Balance { account: Address([66; 20]), wei: 5 * ETHER }.encode();
         assert_eq!(edit[0], EDIT_TYPE);
         let applied = chain.run(vec![vec![edit]]);

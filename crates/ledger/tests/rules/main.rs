@@ -11,6 +11,7 @@ mod developer;
 mod evm;
 mod exacts;
 mod heartbeats;
+mod forks;
 mod ids;
 mod keys;
 mod lane;

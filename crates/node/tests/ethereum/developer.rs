@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::door::*;
 use ledger::contracts::{EthereumRequest, contract_address};
-use ledger::{CharterTerms, Genesis, manifest};
+use ledger::{CharterTerms, ForkSchedule, Genesis, manifest};
 use node::{Config, Node, StartError};
 use primitives::{Address, Body, Operation, Upgrade};
 use serde_json::{Value, json};
@@ -24,7 +24,16 @@ fn instant() -> Config {
 }
 
 pub fn with_developers<T: Send + 'static>(data: &Path, test: impl FnOnce(Server) -> T + Send + 'static) -> T {
-    with_node_of(&developers(), instant(), data, test)
+    on_developers(ForkSchedule::default(), data, test)
+}
+
+/// The same on a chain with these forks.
+pub fn on_developers<T: Send + 'static>(
+    forks: ForkSchedule,
+    data: &Path,
+    test: impl FnOnce(Server) -> T + Send + 'static,
+) -> T {
+    with_node_of(&Genesis { forks, ..developers() }, instant(), data, test)
 }
 
 pub fn signed(person: u8, request: EthereumRequest) -> Vec<u8> {

@@ -5,6 +5,7 @@ mod contracts_over_http;
 mod developer;
 mod door;
 mod events;
+mod forks;
 mod json_rpc;
 mod simulated;
 mod simulators;

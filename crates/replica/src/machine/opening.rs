@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use consensus::{Committee, Contents, Engine, Finality, LogEntry, Members, PayloadCheck, Start};
 use kernel::Planted;
-use ledger::contracts::check_in_section;
-use ledger::{Ledger, POLICY_SIGNATURES_PER_SUB_BLOCK, TYPED_DATA_PER_SUB_BLOCK, outcome_root};
+use ledger::contracts::{EthereumRules, check_in_section};
+use ledger::{Ledger, NETWORK_SPEC, POLICY_SIGNATURES_PER_SUB_BLOCK, TYPED_DATA_PER_SUB_BLOCK, outcome_root};
 use primitives::venue::VENUE_SIGNATURES_PER_SUB_BLOCK;
 use primitives::{Digest, Height, Operation, SubBlock, Transaction};
 use proofs::Lineage;
@@ -37,7 +37,8 @@ pub fn check_payload(section: EthereumSection, rules: u32) -> PayloadCheck {
             return None;
         }
         let mut gas_left = section.sub_block_gas;
-        let mut is_sound = |bytes: &Vec<u8>| check_in_section(bytes, section.chain, &mut gas_left).is_ok();
+        let transactions = EthereumRules { chain: section.chain, spec: NETWORK_SPEC };
+        let mut is_sound = |bytes: &Vec<u8>| check_in_section(bytes, transactions, &mut gas_left).is_ok();
         let transactions = sub_block.native.len() + sub_block.ethereum.len();
         let contents = Contents { transactions, time_ms: Some(sub_block.time_ms), is_early };
         sub_block.ethereum.iter().all(&mut is_sound).then_some(contents)

@@ -1,6 +1,7 @@
 //! `walras init`: a new node's home.
 
 mod aside;
+pub mod forks;
 pub mod founding;
 
 use std::os::unix::fs::DirBuilderExt;
@@ -27,6 +28,7 @@ pub const DEMO_CHAIN: u64 = ledger::DEVELOPERS_CHAIN;
   walras init --home ./exchange
   walras init --home ./exchange --asset USD:6 --asset EUR:6 --asset BTC:8 --supply 1000000
   walras init --home ./exchange --contracts --chain 70417 # with Ethereum transactions
+  walras init --home ./exchange --contracts --chain 70417 --fork bpo1@100000 --fork bpo2@200000
   walras init --home ./exchange --genesis genesis.json    # join a chain that exists
   walras init --home ./network --validators 4             # the homes of four validators on this machine
   walras init --home ./network --validators 4 --lane      # the same, with a payment lane
@@ -66,10 +68,14 @@ pub struct Init {
     /// is measured. With several machines give the value of the slowest.
     #[arg(long, value_name = "GAS", requires = "contracts")]
     block_gas: Option<u64>,
+    /// A fork of Ethereum and the height of its first block, such as bpo1@1000; given once for each. Without it Osaka
+    /// stands from the genesis on. Forks cannot be added later.
+    #[arg(long = "fork", value_name = "FORK@HEIGHT", requires = "contracts")]
+    forks: Vec<forks::ForkArg>,
     /// Use this genesis instead of making one.
     #[arg(long, value_name = "FILE")]
     #[arg(conflicts_with_all = ["assets", "supply", "chain", "fee", "least_units", "epsilon", "mu"])]
-    #[arg(conflicts_with_all = ["contracts", "block_gas"])]
+    #[arg(conflicts_with_all = ["contracts", "block_gas", "forks"])]
     genesis: Option<PathBuf>,
     /// Make the homes of this many validators, and the genesis that they share.
     #[arg(long, value_name = "N", conflicts_with = "genesis", value_parser = clap::value_parser!(u8).range(1..))]
@@ -298,6 +304,7 @@ impl Init {
             balances,
             pools: self.pools.then(PoolTerms::default),
             listings: if self.listings { ListingTerms::priced() } else { ListingTerms::default() },
+            forks: forks::schedule(&self.forks)?,
             ..Genesis::default()
         })
     }

@@ -80,7 +80,7 @@ pub(crate) fn execute_contracts(ledger: &mut Ledger, block: &Superblock, batch: 
 
 fn execute_lanes(ledger: &mut Ledger, block: &Superblock, base_fee: u64, phase: &mut Phase) -> Result<(), Fault> {
     let Sections { standing, skipped, edits } =
-        in_order(block, ledger.chain, ledger.limits.sub_block_gas, ledger.is_developers);
+        in_order(block, ledger.transaction_rules(block.height), ledger.limits.sub_block_gas, ledger.is_developers);
     phase.receipts.skipped = skipped;
     let is_edited = !edits.is_empty();
     make_edits(ledger, edits, phase);

@@ -2,14 +2,14 @@
 //! have chunks, by slot and by hash.
 
 use borsh::{BorshDeserialize, BorshSerialize};
-use primitives::{Amount, Digest};
+use primitives::{Amount, Digest, Height};
 use proofs::{RootPart, SlotKey, contracts_root};
 use trie::Trie;
 
 use super::{Contracts, ContractsHead};
 use crate::places::unsound::AuditError;
 use crate::places::{Audited, ChunkFault, Custody, ReadChunks, Restored, in_place, tagged};
-use crate::terms::{Genesis, GenesisError};
+use crate::terms::{Fork, ForkSchedule, Genesis, GenesisError};
 
 /// Slots in a full chunk.
 const ENTRIES: usize = 32_768;
@@ -35,6 +35,8 @@ enum ContractsChunk {
     Head(ContractsHead),
     Slots(Vec<(SlotKey, [u8; 32])>),
     Code(Vec<u8>),
+    /// The schedule of forks; it follows the head, unless it is the usual one.
+    Forks(Vec<(Height, Fork)>),
 }
 
 impl Custody for Contracts {
@@ -48,16 +50,23 @@ impl Custody for Contracts {
     fn found(genesis: &Genesis, last_block: Digest) -> Contracts {
         let base_fee = genesis.limits.least_base_fee;
         let head = || ContractsHead { base_fee, carried: 0, hashes: [last_block].into() };
-        if genesis.limits.has_contracts() { Contracts::new(head()) } else { Contracts::default() }
+        match genesis.limits.has_contracts() {
+            true => Contracts::new(head(), genesis.forks.clone()),
+            false => Contracts::default(),
+        }
     }
 
-    /// A developers' chain has contracts that anybody may edit.
+    /// A developers' chain has contracts that anybody may edit. A schedule of forks stands behind that.
     fn section(genesis: &Genesis) -> Option<Vec<u8>> {
-        genesis.is_developers.then(Vec::new)
+        let named = |steps| borsh::to_vec(&(genesis.is_developers, steps)).expect("writing to memory cannot fail");
+        let forks = genesis.forks.unusual().map(named);
+        forks.or_else(|| genesis.is_developers.then(Vec::new))
     }
 
     fn genesis_fault(genesis: &Genesis) -> Option<GenesisError> {
-        genesis.developers_fault().map(GenesisError::Developers)
+        let developers = genesis.developers_fault().map(GenesisError::Developers);
+        let forks = || genesis.forks.fault(genesis.limits.has_contracts(), genesis.is_developers);
+        developers.or_else(|| forks().map(GenesisError::Forks))
     }
 
     fn whole(&self) -> ContractsChange {
@@ -79,6 +88,8 @@ impl Custody for Contracts {
 
     fn chunks(&self) -> Box<dyn Iterator<Item = Vec<u8>> + Send + '_> {
         let head = self.head().map(|head| tagged(Self::TAG, &ContractsChunk::Head(head.clone())));
+        let forks = self.forks().unusual().filter(|_| head.is_some());
+        let forks = forks.map(|steps| tagged(Self::TAG, &ContractsChunk::Forks(steps.clone())));
         let slots = std::iter::once_with(|| self.sorted_slots().collect::<Vec<_>>()).flat_map(|slots| {
             let chunk = |part: &[_]| tagged(Self::TAG, &ContractsChunk::Slots(part.to_vec()));
             slots.chunks(ENTRIES).map(chunk).collect::<Vec<_>>()
@@ -87,6 +98,7 @@ impl Custody for Contracts {
         let codes = std::iter::once_with(|| self.sorted_codes()).flatten();
         Box::new(
             head.into_iter()
+                .chain(forks)
                 .chain(slots)
                 .chain(codes.map(move |hash| tagged(Self::TAG, &ContractsChunk::Code(code(&hash))))),
         )
@@ -125,6 +137,13 @@ pub(crate) struct ContractsReader {
 }
 
 impl ContractsReader {
+    /// Whether a schedule may come next: behind the head.
+    fn awaits_forks(&self) -> bool {
+        let contracts = &self.contracts;
+        let is_first = self.last_slot.is_none() && self.last_code.is_none();
+        contracts.head().is_some() && contracts.forks().is_usual() && is_first
+    }
+
     /// Whether a snapshot writes these slots next: in order, without zeros, each chunk full unless it is the last.
     fn follows(&self, slots: &[(SlotKey, [u8; 32])]) -> bool {
         let Some((first, _)) = slots.first().filter(|_| self.contracts.head().is_some()) else { return false };
@@ -141,7 +160,12 @@ impl ReadChunks<Contracts> for ContractsReader {
         match borsh::from_slice(bytes)? {
             ContractsChunk::Head(head) => {
                 in_place(self.contracts.head().is_none())?;
-                self.contracts = Contracts::new(head);
+                self.contracts = Contracts::new(head, ForkSchedule::default());
+            }
+            ContractsChunk::Forks(steps) => {
+                in_place(self.awaits_forks())?;
+                let forks = ForkSchedule::new(steps).ok().filter(|forks| !forks.is_usual());
+                self.contracts.set_forks(forks.ok_or(ChunkFault::OutOfPlace)?);
             }
             ContractsChunk::Slots(slots) => {
                 in_place(self.follows(&slots))?;

@@ -16,6 +16,7 @@ use revm::primitives::{Bytes, keccak256};
 pub use revm::state::Bytecode as EvmCode;
 
 use super::accounts::Accounts;
+use crate::terms::ForkSchedule;
 pub(crate) use custody::ContractsChange;
 
 /// Heights whose block digests contracts can ask for.
@@ -52,6 +53,7 @@ pub struct ContractsHead {
 #[derive(Clone)]
 pub struct Contracts {
     head: Option<ContractsHead>,
+    forks: ForkSchedule,
     storage: Vec<Arc<HashMap<SlotKey, [u8; 32]>>>,
     code: Arc<HashMap<Digest, Shared>>,
     hasher: DefaultHashBuilder,
@@ -60,20 +62,30 @@ pub struct Contracts {
 impl Default for Contracts {
     /// The state of a chain without contracts.
     fn default() -> Contracts {
-        Contracts { head: None, storage: Vec::new(), code: Arc::default(), hasher: DefaultHashBuilder::default() }
+        let (forks, hasher) = (ForkSchedule::default(), DefaultHashBuilder::default());
+        Contracts { head: None, forks, storage: Vec::new(), code: Arc::default(), hasher }
     }
 }
 
 impl Contracts {
     /// An empty state.
-    pub(crate) fn new(head: ContractsHead) -> Contracts {
+    pub(crate) fn new(head: ContractsHead, forks: ForkSchedule) -> Contracts {
         let storage = (0..PARTS).map(|_| Arc::default()).collect();
-        Contracts { head: Some(head), storage, ..Contracts::default() }
+        Contracts { head: Some(head), forks, storage, ..Contracts::default() }
     }
 
     /// What contracts see of the chain; `None` on a chain without them.
     pub fn head(&self) -> Option<&ContractsHead> {
         self.head.as_ref()
+    }
+
+    /// Which fork begins at which height.
+    pub fn forks(&self) -> &ForkSchedule {
+        &self.forks
+    }
+
+    pub(super) fn set_forks(&mut self, forks: ForkSchedule) {
+        self.forks = forks;
     }
 
     pub(crate) fn head_mut(&mut self) -> &mut ContractsHead {
@@ -82,7 +94,10 @@ impl Contracts {
 
     /// The digest in the state root of everything besides the storage.
     pub fn digest(&self) -> Option<Digest> {
-        let bytes = borsh::to_vec(self.head.as_ref()?).expect("writing to memory cannot fail");
+        let mut bytes = borsh::to_vec(self.head.as_ref()?).expect("writing to memory cannot fail");
+        if let Some(steps) = self.forks.unusual() {
+            bytes.extend(borsh::to_vec(steps).expect("writing to memory cannot fail"));
+        }
         Some(Digest::of(CONTEXT, &bytes))
     }
 

@@ -114,7 +114,11 @@ pub struct Chain {
 
 impl Chain {
     pub fn new() -> Chain {
-        let ledger = Ledger::new(&genesis()).expect("sound");
+        Chain::of(&genesis())
+    }
+
+    pub fn of(genesis: &Genesis) -> Chain {
+        let ledger = Ledger::new(genesis).expect("sound");
         let mut roots = Roots::of(&ledger);
         let root = roots.parts().root();
         Chain { ledger, roots, root, time_ms: 1_700_000_000_000 }
@@ -195,8 +199,8 @@ pub fn receipts(applied: &Applied) -> BlockReceipts {
 }
 
 /// A random transaction: creations that burn, forward, count, revert and loop, calls of them and of a token, and
-/// payments, among few senders so that they conflict, with nonces that are mostly right.
-pub fn random_transaction(dice: &mut ChaCha8Rng, nonces: &mut [u64; 6], known: &[Address]) -> Vec<u8> {
+/// payments, among few senders so that they conflict, with nonces that are mostly right. Its sender comes first.
+pub fn random_request(dice: &mut ChaCha8Rng, nonces: &mut [u64; 6], known: &[Address]) -> (u8, EthereumRequest) {
     let from = dice.random_range(0..6u8);
     let nonce = nonces[usize::from(from)];
     nonces[usize::from(from)] += u64::from(dice.random_range(0..20) > 0);
@@ -234,13 +238,23 @@ pub fn random_transaction(dice: &mut ChaCha8Rng, nonces: &mut [u64; 6], known: &
     };
     let gas_limit = [21_000, 60_000, 200_000][dice.random_range(0..3)];
     let gas_limit = if to.is_none() { 200_000 } else { gas_limit };
-    key(from).sign(&EthereumRequest { value, data, gas_limit, ..request(nonce, to) })
+    (from, EthereumRequest { value, data, gas_limit, ..request(nonce, to) })
 }
 
 /// Blocks of random programs: a history that depends only on the seed.
 pub fn history(seed: u64, blocks: usize, size: usize) -> Vec<Superblock> {
+    history_of(&genesis(), 1, seed, blocks, size)
+}
+
+/// The same on another chain, on which everything has so many times the gas.
+pub fn history_of(genesis: &Genesis, times: u64, seed: u64, blocks: usize, size: usize) -> Vec<Superblock> {
     let mut dice = ChaCha8Rng::seed_from_u64(seed);
-    let mut chain = Chain::new();
+    let mut chain = Chain::of(genesis);
+    let mut random = |nonces: &mut [u64; 6], known: &[Address]| {
+        let (from, request) = random_request(&mut dice, nonces, known);
+        let gas_limit = request.gas_limit * times;
+        key(from).sign(&EthereumRequest { chain: genesis.chain, gas_limit, ..request })
+    };
     let mut nonces = [0; 6];
     let mut known: Vec<Address> = (0..6).map(|from| key(from).address()).collect();
     known.extend([
@@ -252,9 +266,7 @@ pub fn history(seed: u64, blocks: usize, size: usize) -> Vec<Superblock> {
     ]);
     (0..blocks)
         .map(|_| {
-            let lanes = (0..4)
-                .map(|_| (0..size / 4).map(|_| random_transaction(&mut dice, &mut nonces, &known)).collect())
-                .collect();
+            let lanes = (0..4).map(|_| (0..size / 4).map(|_| random(&mut nonces, &known)).collect()).collect();
             let block = chain.block(Vec::new(), lanes);
             let applied = chain.apply(&block);
             known.extend(applied.contracts.receipts.iter().filter_map(|receipt| receipt.contract));

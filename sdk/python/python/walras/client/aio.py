@@ -221,6 +221,9 @@ class AsyncClient:
     async def quote(self, sell: str, buy: str, amount: Number, price: Number | None = None) -> Quote:
         return await self.run(self._core.session.quote(sell, buy, amount, price))
 
+    async def quote_exact(self, side: Literal["buy", "sell"], market: str, amount: Number, bound: Number) -> Quote:
+        return await self.run(self._core.session.quote_exact(side, market, amount, bound))
+
     async def ticker(self, market: str) -> Ticker:
         return await self.run(self._core.session.ticker(market))
 

@@ -214,6 +214,16 @@ class Session:
         asked: dict[str, str | int | None] = {"sell": sell, "buy": buy, "amount": sold.units(amount), "limit": limit}
         return (yield from self.get("/v1/quote", lambda body: Quote.of(body, assets), **asked))
 
+    def quote_exact(self, side: str, market: str, amount: Number, bound: Number) -> Flow[Quote]:
+        assets = yield from self.assets()
+        base, quote = assets.market(market)
+        sell, buy = (base, quote) if side == "sell" else (quote, base)
+        asked: dict[str, str | int | None] = {
+            "sell": sell.symbol, "buy": buy.symbol, "exact": side,
+            "amount": base.units(amount), "bound": quote.units(bound),
+        }
+        return (yield from self.get("/v1/quote", lambda body: Quote.of(body, assets), **asked))
+
     def quoted(self, sell: Asset, buy: Asset, units: int, limit: Decimal) -> Flow[Quoted]:
         """What the next batch would do with an offer, if nothing else came, in units."""
 

@@ -236,6 +236,11 @@ class Client:
         price, if nothing else came. All pairs of the book take part."""
         return self.run(self._core.session.quote(sell, buy, amount, price))
 
+    def quote_exact(self, side: Literal["buy", "sell"], market: str, amount: Number, bound: Number) -> Quote:
+        """What the next batch would do with an exact order of these parts, if nothing else came: `why` is ``filled`` where
+        there is room for it. Exact orders of others may come first."""
+        return self.run(self._core.session.quote_exact(side, market, amount, bound))
+
     def ticker(self, market: str) -> Ticker:
         """Last price, best limits, and the 24 hours up to the last block."""
         return self.run(self._core.session.ticker(market))
