@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # FastPay's own benchmark and `walras-lab bench payments-lane` in turn: four validators of one shard each and a load generator
-# that signed everything beforehand, all on this machine. Medians of several runs, with the processor time of both sides.
+# that signed everything beforehand, all on this machine. Medians of several runs, with the processor time of both sides. Of
+# the lane those of payments of settled money, and of settlements: FastPay's accounts have settled money alone.
 # Its servers listen on every address, so that everything runs in a network of its own, which has loopback only.
 # usage: peers/fastpay/run.sh FOLDER [PAYMENTS [RUNS [IN_FLIGHT]]]      (FOLDER: with the programs `server` and `client` of FastPay db39bb0)
 set -euo pipefail
@@ -76,11 +77,13 @@ def of(leaves):
     found = [next(run for run in all if run["leaves"] == leaves and run["load"] == "presigned" and run["roots"] == "warm")
              for all in ours]
     median = lambda value: round(statistics.median(map(value, found)))
-    both = [lambda run, side=side: used(run["from_certificates"])[side] + used(run["settlement"])[side] for side in (0, 1)]
+    # As theirs: an order of money that is settled, and its confirmation.
+    both = [lambda run, side=side: used(run["from_settled"])[side] + used(run["settlement"])[side] for side in (0, 1)]
+    rate = lambda run: together(run["from_settled"]["payments_per_second"], run["settlement"]["payments_per_second"])
     return {
         "leaves": leaves,
-        "payments_per_second": median(lambda run: run["from_certificates"]["payments_per_second"]),
-        "settled_per_second": median(lambda run: run["payments_per_second_settled_one_after_the_other"]),
+        "payments_per_second": median(lambda run: run["from_settled"]["payments_per_second"]),
+        "settled_per_second": median(rate),
         "validators_us": median(both[0]),
         "client_us": median(both[1]),
     }

@@ -338,6 +338,56 @@ describe.skipIf(!isBuilt)("the page's purse", () => {
     await other.close();
     expect(complaints).toEqual([]);
   });
+
+  it("reads a code by the live camera, once, and says where a browser reads none", async () => {
+    await says("This browser reads no codes: paste the text, or use a reader that types it.");
+    await page.addInitScript(() => {
+      const seen = window as unknown as { held: string; isDenied: boolean; streams: MediaStream[] };
+      Object.assign(seen, { held: "", isDenied: true, streams: [] });
+      navigator.mediaDevices.getUserMedia = async () => {
+        if (seen.isDenied) throw new DOMException("no", "NotAllowedError");
+        const paper = document.createElement("canvas");
+        setInterval(() => paper.getContext("2d")?.fillRect(0, 0, 9, 9), 40);
+        seen.streams.push(paper.captureStream());
+        return seen.streams.at(-1)!;
+      };
+      window.BarcodeDetector = class {
+        async detect(image: ImageBitmap | HTMLVideoElement) {
+          return seen.held && image instanceof HTMLVideoElement && image.videoWidth > 0 ? [{ rawValue: seen.held }] : [];
+        }
+      };
+    });
+    await page.reload();
+    await fillIn("Passphrase", PASSPHRASE);
+    await press("Open");
+    // What the page does by itself must be over: a press meanwhile does nothing.
+    await settledCell("30.5");
+    await page.waitForFunction(() => !document.querySelector("section[aria-label=Purse] button:disabled"));
+    await press("Open the till");
+    await fillIn("Amount to ask for", "0.5");
+    await purse().getByLabel("Asset to ask for").selectOption("EUR");
+    await press("Show the code");
+    const bill = (await purse().locator("code[title^='lane:']").getAttribute("title")) ?? "";
+    await network.pay("alice", "send", "--to", bill, "--no-settle", "--receipt", "camera.txt");
+    await press("Use the camera");
+    await says("The browser does not let this page use the camera: allow it beside the page's address");
+    await page.evaluate(() => void ((window as unknown as { isDenied: boolean }).isDenied = false));
+    await press("Use the camera");
+    await purse().getByLabel("What the camera sees").waitFor();
+    await looksWell();
+    await press("Stop the camera");
+    await press("Use the camera");
+    await page.evaluate((text) => void Object.assign(window, { held: text }), readFileSync(join(network.folder, "camera.txt"), "utf8"));
+    await says("Paid: 0.5 EUR.");
+    expect(await purse().getByLabel("What the camera sees").count()).toBe(0);
+    const ended = await page.evaluate(() =>
+      (window as unknown as { streams: MediaStream[] }).streams.map((stream) => stream.getTracks().every(({ readyState }) => readyState === "ended")),
+    );
+    expect(ended, "the camera is off").toEqual([true, true]);
+    await press("Close the till");
+    await settledCell("31");
+    expect(complaints).toEqual([]);
+  });
 });
 
 test("a till counts what pays its bill, each output once, and says what is missing or more", () => {

@@ -2,8 +2,9 @@
 //!
 //! All validators and the client share this machine, so the figure is that of all together. It is compared with a
 //! *ceiling*: the rate of the same cores if only signatures and hashes cost time, computed from their costs measured
-//! in the same run. Each output is paid twice: first from an output of the genesis, then by its recipient, who proves
-//! the input by a certificate. Then all of the second payments are settled.
+//! in the same run. Each output is paid three times: from an output of the genesis; by its recipient, who proves the
+//! input by a certificate; and once more after all of the second payments are settled, so that shards have verified the
+//! certificates already. A wallet settles in the background, so the third is how money moves that was not just paid.
 //!
 //! With several shards, a validator's outputs are divided among them by their owners. Each shard has its own thread,
 //! log, socket and key, and the same load as a single one. All share one machine here, so what shows whether shards
@@ -11,8 +12,8 @@
 //! of each validator may also be run alone, as if each had a machine (`only`).
 //!
 //! A *variant* changes one thing: shards and client use TLS; the client signs requests as it sends them and not
-//! beforehand; validators keep no verified roots, so that each is cold. There are also rows without sockets
-//! (`lane_rows.rs`).
+//! beforehand; validators keep no verified roots, so that each is cold, and is verified once for the requests that are
+//! taken together. In trees of one payment each root is cold. There are also rows without sockets (`lane_rows.rs`).
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
@@ -24,7 +25,8 @@ use std::time::Instant;
 use lane::{FileLog, LaneShard, ShardLimits, ShardSetup};
 use payments::{
     AssetRule, FastReceipt, Holding, LaneCommittee, LaneRules, LaneSettings, LogOwner, Output, OutputId, OutputProof,
-    PaymentView, Recipient, RootCache, SchemeCosts, SignedPayment, StatementKind, build_payment, settle_request,
+    PaymentCertificate, PaymentView, Recipient, RootCache, SchemeCosts, SignedPayment, StatementKind, build_payment,
+    settle_request,
 };
 use primitives::{AssetId, Digest, SecretKey, verify_all};
 use rayon::prelude::*;
@@ -64,6 +66,9 @@ pub struct PaymentsLaneOptions {
     /// Variants to run with the last of `leaves`; plain runs come first.
     #[arg(skip)]
     pub variants: Vec<LaneVariant>,
+    /// Whether the payments that were settled are paid on.
+    #[arg(skip = true)]
+    pub from_settled: bool,
     /// The measurements without sockets, if there are to be any.
     #[arg(skip)]
     pub rows: Option<LaneRowsOptions>,
@@ -135,8 +140,9 @@ pub enum LaneVariant {
 }
 
 const NETWORK: Digest = Digest([7; 32]);
-/// Owners of outputs, of each shard; each pays many times.
-const OWNERS: usize = 64;
+/// Owners of outputs, of each shard: as many as signatures are verified with one equation, where one key that signed
+/// several would count once.
+const OWNERS: usize = 256;
 
 fn key(kind: u8, number: usize) -> SecretKey {
     let mut seed = [kind; 32];
@@ -392,14 +398,7 @@ fn measure(
     let first: Vec<SignedPayment> = (0..coins.len()).into_par_iter().map(build).collect::<Result<_, String>>()?;
     let confirmation = StatementKind::Confirmation;
     let (phase_one, certificates) = network.pay_all(confirmation, &loads(&first)?, &build)?;
-    let received: Vec<Holding> = (0..coins.len())
-        .into_par_iter()
-        .map(|index| {
-            let view = PaymentView::parse(&first[index].payment).map_err(|error| error.to_string())?;
-            let receipt = FastReceipt::of(&view, 0, certificates[index].clone()).ok_or("no output")?;
-            receipt.verify(&committee, &mut RootCache::new(0)).map_err(|error| error.to_string())
-        })
-        .collect::<Result<_, String>>()?;
+    let received = holdings_of(&committee, &first, &certificates)?;
     let build = |index: usize| owners.pay(index, 1, received[index].clone());
     let second: Vec<SignedPayment> = (0..coins.len()).into_par_iter().map(build).collect::<Result<_, String>>()?;
     let (phase_two, certificates) = network.pay_all(confirmation, &loads(&second)?, &build)?;
@@ -411,6 +410,14 @@ fn measure(
     // A settlement has no signature of the client.
     let unsigned = LoadNetwork { variant: LaneVariant::Plain.with_tls(variant), ..network };
     let (settled, _) = unsigned.pay_all(StatementKind::Acknowledgement, &settlements, &build)?;
+    let from_settled = if options.from_settled {
+        let received = holdings_of(&committee, &second, &certificates)?;
+        let build = |index: usize| owners.pay(index, 2, received[index].clone());
+        let third: Vec<SignedPayment> = (0..coins.len()).into_par_iter().map(build).collect::<Result<_, String>>()?;
+        network.pay_all(confirmation, &loads(&third)?, &build)?.0
+    } else {
+        Value::Null
+    };
     let rate = |phase: &Value| phase["payments_per_second"].as_f64().unwrap_or(0.0);
     let with_settlement = 1.0 / (1.0 / rate(&phase_two) + 1.0 / rate(&settled));
     let syncs: u64 = shards.iter().map(|running| running.shard.counts().syncs.load(Ordering::Relaxed)).sum();
@@ -423,9 +430,27 @@ fn measure(
         "from_genesis": phase_one,
         "from_certificates": phase_two,
         "settlement": settled,
+        "from_settled": from_settled,
         "payments_per_second_settled_one_after_the_other": with_settlement.round(),
         "syncs": syncs,
     }))
+}
+
+/// What these payments paid, with proofs; each certificate is verified.
+fn holdings_of(
+    committee: &LaneCommittee,
+    payments: &[SignedPayment],
+    certificates: &[PaymentCertificate],
+) -> Result<Vec<Holding>, String> {
+    let all = payments.par_iter().zip(certificates).map_init(
+        || RootCache::new(1 << 12),
+        |roots, (payment, certificate)| {
+            let view = PaymentView::parse(&payment.payment).map_err(|error| error.to_string())?;
+            let receipt = FastReceipt::of(&view, 0, certificate.clone()).ok_or("no output")?;
+            receipt.verify(committee, roots).map_err(|error| error.to_string())
+        },
+    );
+    all.collect()
 }
 
 impl LaneVariant {
@@ -449,6 +474,7 @@ mod tests {
             window: 40,
             leaves: vec![1, 64],
             variants: vec![LaneVariant::Tls, LaneVariant::Live, LaneVariant::ColdRoots],
+            from_settled: true,
             rows: Some(LaneRowsOptions { payments: 16, spent: 1_000, logged: 1_000 }),
         };
         let directory = tempfile::tempdir().expect("a directory");
@@ -456,7 +482,7 @@ mod tests {
         let runs = report["runs"].as_array().expect("runs");
         assert_eq!(runs.len(), 5);
         for run in runs {
-            for phase in ["from_genesis", "from_certificates", "settlement"] {
+            for phase in ["from_genesis", "from_certificates", "settlement", "from_settled"] {
                 assert!(run[phase]["payments_per_second"].as_f64().expect("a number") > 0.0, "{run}");
                 let client = &run[phase]["processor_us_per_payment"]["client"];
                 assert!(client.as_f64().expect("a number") > 0.0, "{run}");
@@ -473,6 +499,7 @@ mod tests {
             window: 40,
             leaves: vec![64],
             variants: vec![],
+            from_settled: false,
             rows: None,
         };
         let directory = tempfile::tempdir().expect("a directory");

@@ -33,7 +33,10 @@ pub enum LogError {
 pub struct FileLog<D: Disk> {
     file: Arc<D::File>,
     name: String,
+    /// Bytes of the file.
     length: AtomicU64,
+    /// Bytes that follow those of the file and are not written yet.
+    buffered: Vec<u8>,
 }
 
 fn name(owner: &LogOwner) -> String {
@@ -77,7 +80,7 @@ impl<D: Disk> FileLog<D> {
         let length = file.length().map_err(&error)?;
         rewrite(&file, length).map_err(&error)?;
         let name = format!("{}/{name}", disk.place());
-        Ok(Some(FileLog { file: Arc::new(file), name, length: AtomicU64::new(length) }))
+        Ok(Some(FileLog { file: Arc::new(file), name, length: AtomicU64::new(length), buffered: Vec::new() }))
     }
 
     /// The location of the file.
@@ -118,10 +121,32 @@ impl<D: Disk> FileLog<D> {
     /// # Errors
     /// A disk error; nothing may be appended or signed from then on.
     pub(crate) fn append(&self, bytes: &[u8]) -> io::Result<()> {
-        let length = self.length();
+        let length = self.length.load(Ordering::Acquire);
         self.file.write_at(length, bytes)?;
         self.length.store(length + bytes.len() as u64, Ordering::Release);
         Ok(())
+    }
+
+    /// Appends bytes, which can be read at once, but which [`FileLog::write_buffered`] writes.
+    pub(crate) fn buffer(&mut self, bytes: &[u8]) {
+        self.buffered.extend(bytes);
+    }
+
+    /// Bytes that are not written yet.
+    pub(crate) fn buffered(&self) -> usize {
+        self.buffered.len()
+    }
+
+    /// Writes what is buffered.
+    ///
+    /// # Errors
+    /// As for [`FileLog::append`].
+    pub(crate) fn write_buffered(&mut self) -> io::Result<()> {
+        let bytes = std::mem::take(&mut self.buffered);
+        let written = self.append(&bytes);
+        self.buffered = bytes;
+        self.buffered.clear();
+        written
     }
 
     /// The file, for the syncer.
@@ -156,15 +181,52 @@ fn rewrite(file: &impl DiskFile, length: u64) -> io::Result<()> {
 
 impl<D: Disk> LaneLog for FileLog<D> {
     fn length(&self) -> u64 {
-        self.length.load(Ordering::Acquire)
+        self.length.load(Ordering::Acquire) + self.buffered.len() as u64
     }
 
     fn read(&self, offset: u64, length: usize) -> Option<Vec<u8>> {
-        if offset.checked_add(length as u64)? > self.length() {
-            return None;
-        }
-        let mut bytes = vec![0; length];
+        let end = offset.checked_add(length as u64).filter(|end| *end <= self.length())?;
+        let written = self.length.load(Ordering::Acquire);
+        let mut bytes = vec![0; written.clamp(offset, end).checked_sub(offset)? as usize];
         self.file.read_at(offset, &mut bytes).ok()?;
+        let of_buffer = |place: u64| place.saturating_sub(written) as usize;
+        bytes.extend(&self.buffered[of_buffer(offset)..of_buffer(end)]);
         Some(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use primitives::Digest;
+    use store::RealDisk;
+
+    use super::*;
+
+    #[test]
+    fn what_is_buffered_is_read_before_it_is_written_and_after() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let disk = RealDisk::new(folder.path().join("log")).expect("a disk");
+        let owner = LogOwner { network: Digest([1; 32]), home: 0, validator: 0, shard: 0 };
+        FileLog::create(&disk, &owner).expect("it is new");
+        let mut log = FileLog::open(&disk, &owner).expect("readable").expect("there is one");
+        let head = log.length();
+        log.append(b"written ").expect("a write");
+        log.buffer(b"and ");
+        log.buffer(b"buffered");
+        let whole = |log: &FileLog<RealDisk>| log.read(head, 20);
+        let is_read = |log: &FileLog<RealDisk>| {
+            assert_eq!(whole(log).as_deref(), Some(&b"written and buffered"[..]));
+            assert_eq!(log.read(head + 5, 5).as_deref(), Some(&b"en an"[..]), "of both");
+            assert_eq!(log.read(head + 12, 8).as_deref(), Some(&b"buffered"[..]), "of what was buffered");
+            assert_eq!(log.read(head, 21), None, "beyond the end");
+            assert_eq!(log.length(), head + 20);
+        };
+        is_read(&log);
+        assert_eq!(log.buffered(), 12);
+        log.write_buffered().expect("a write");
+        assert_eq!(log.buffered(), 0);
+        is_read(&log);
+        let again = FileLog::open(&disk, &owner).expect("readable").expect("there is one");
+        is_read(&again);
     }
 }

@@ -114,9 +114,17 @@ impl PositionQuery {
 
 /// Writes a frame.
 pub fn write_frame(to: &mut Vec<u8>, number: u32, body: &[u8]) {
-    to.extend((4 + body.len() as u32).to_le_bytes());
+    write_body(to, number, |to| to.extend(body));
+}
+
+/// Writes a frame whose body `write` appends where it stays: many frames fill one buffer of a connection.
+fn write_body(to: &mut Vec<u8>, number: u32, write: impl FnOnce(&mut Vec<u8>)) {
+    let begin = to.len();
+    to.extend([0; 4]);
     to.extend(number.to_le_bytes());
-    to.extend(body);
+    write(to);
+    let length = (to.len() - begin - 4) as u32;
+    to[begin..begin + 4].copy_from_slice(&length.to_le_bytes());
 }
 
 /// The length of the body and the number of the frame at the beginning of `bytes`. `None` if more bytes are needed.
@@ -151,10 +159,11 @@ fn kind_of(byte: u8, among: &[StatementKind]) -> Option<StatementKind> {
 
 /// Writes the frame of an answer.
 pub fn write_answer(to: &mut Vec<u8>, kind: StatementKind, digest: &Digest, answer: &LaneAnswer) {
-    let mut body = vec![1, kind as u8];
-    body.extend(digest.0);
-    answer.write(&mut body);
-    write_frame(to, 0, &body);
+    write_body(to, 0, |to| {
+        to.extend([1, kind as u8]);
+        to.extend(digest.0);
+        answer.write(to);
+    });
 }
 
 /// Writes the frame of an answer under the BLS scheme.
@@ -165,30 +174,33 @@ pub fn write_bls_answer(
     validator: u8,
     signature: &BlsSignature,
 ) {
-    let mut body = vec![4, kind as u8];
-    body.extend(digest.0);
-    body.push(validator);
-    body.extend(signature.0);
-    write_frame(to, 0, &body);
+    write_body(to, 0, |to| {
+        to.extend([4, kind as u8]);
+        to.extend(digest.0);
+        to.push(validator);
+        to.extend(signature.0);
+    });
 }
 
 /// Writes the frame of an answer to a batch.
 pub fn write_batch_answer(to: &mut Vec<u8>, answer: &BatchAnswer) {
-    let mut body = vec![5];
-    answer.write(&mut body);
-    write_frame(to, 0, &body);
+    write_body(to, 0, |to| {
+        to.push(5);
+        answer.write(to);
+    });
 }
 
 /// Writes the frame with the payment that spends an output.
 pub fn write_spender(to: &mut Vec<u8>, output: &OutputId, spender: Option<&KnownSpender>) {
-    let mut body = vec![6];
-    body.extend(output.0);
-    body.push(u8::from(spender.is_some()));
-    if let Some(KnownSpender { payment, signature }) = spender {
-        body.extend(signature.0);
-        body.extend(payment);
-    }
-    write_frame(to, 0, &body);
+    write_body(to, 0, |to| {
+        to.push(6);
+        to.extend(output.0);
+        to.push(u8::from(spender.is_some()));
+        if let Some(KnownSpender { payment, signature }) = spender {
+            to.extend(signature.0);
+            to.extend(payment);
+        }
+    });
 }
 
 /// Writes the frame of a refusal.
@@ -204,22 +216,24 @@ pub fn write_refusal(to: &mut Vec<u8>, number: u32, refusal: &LaneRefusal) {
     while text.len() > TEXT_BYTES_MAX {
         text.pop();
     }
-    let mut body = vec![2, u8::from(again)];
-    body.extend(text.as_bytes());
-    write_frame(to, number, &body);
+    write_body(to, number, |to| {
+        to.extend([2, u8::from(again)]);
+        to.extend(text.as_bytes());
+    });
 }
 
 /// Writes the frame of a position.
 pub fn write_position(to: &mut Vec<u8>, number: u32, signed: Option<&(RootHeader, Signature)>) {
-    let mut body = vec![3, u8::from(signed.is_some())];
-    if let Some((header, signature)) = signed {
-        body.push(header.kind as u8);
-        body.extend(header.size.to_le_bytes());
-        body.extend(header.position.to_le_bytes());
-        body.extend(header.root.0);
-        body.extend(signature.0);
-    }
-    write_frame(to, number, &body);
+    write_body(to, number, |to| {
+        to.extend([3, u8::from(signed.is_some())]);
+        if let Some((header, signature)) = signed {
+            to.push(header.kind as u8);
+            to.extend(header.size.to_le_bytes());
+            to.extend(header.position.to_le_bytes());
+            to.extend(header.root.0);
+            to.extend(signature.0);
+        }
+    });
 }
 
 /// The query that a position answers: a reply does not repeat it.

@@ -34,7 +34,7 @@
 //!    payment, it continues with 6. If an input is reserved for another one, it refuses;
 //! 3. checks that its committee signs such payments now ([`HomePhase`]), that the lane is not halted, that no input is
 //!    an output of a barred payment, and the owner's signature;
-//! 4. checks the inputs: hashes of all of them first, then their certificates;
+//! 4. checks the inputs: hashes of all of them first, then the certificates of payments of which its log has none;
 //! 5. reserves all inputs and adds a record to the open batch of its log;
 //! 6. adds the digest to the open tree.
 //!
@@ -43,9 +43,9 @@
 //! On a *failed sync* it signs nothing more. On a *restart* it reads its log, which contains every payment that it
 //! may have signed.
 //!
-//! On a *settlement* (a payment's summary and its certificate) it verifies the certificate, writes it and after it an
-//! acknowledgement into its log, and signs it in a tree of that kind. The certificates of the inputs of a payment that
-//! it signs are in its log before that payment, too.
+//! On a *settlement* (a payment's summary and its certificate) it verifies the certificate, unless its log has one of
+//! this payment. It writes it and after it an acknowledgement into its log, and signs it in a tree of that kind. The
+//! certificates of the inputs of a payment that it signs are in its log before that payment, too.
 //!
 //! On a *query* that an output's owner signed, it returns the payment that the output is reserved for, with the
 //! owner's signature. A restored wallet queries a quorum before it spends: among the answers is one of a correct

@@ -38,7 +38,7 @@ pub enum LaneRefusal {
         outputs: u128,
     },
     /// An output is smaller than its asset allows.
-    #[error("an output of {amount} units of asset {asset} is below the least of {least}")]
+    #[error("an output of {amount} units of asset {asset} is below the least of {least}; make it larger")]
     TooSmall {
         /// The asset.
         asset: AssetId,
@@ -51,22 +51,24 @@ pub enum LaneRefusal {
     #[error("it moves more than 4 assets; split it")]
     TooManyAssets,
     /// The owner did not sign the payment.
-    #[error("the owner's signature is not valid for this payment")]
+    #[error("the owner's signature is not valid for this payment; sign it with the key that owns its inputs")]
     WrongOwnerSignature,
     /// As far as this validator knows, the ledger did not create the output.
     #[error("output {0} is not known as the ledger's; send its certificate, or wait until its deposit is certified")]
     UnknownOutput(OutputId),
     /// The proof of an input is for another output.
-    #[error("the proof of output {0} is of another output, owner, asset or amount")]
+    #[error("the proof of output {0} is of another output, owner, asset or amount; send the one of this output")]
     ProofOfAnother(OutputId),
     /// The certificate does not have exactly q distinct signers in ascending order, all of the committee.
-    #[error("a certificate needs {needed} distinct signers of its committee in ascending order")]
+    #[error(
+        "a certificate needs {needed} distinct signers of its committee in ascending order; collect their answers again"
+    )]
     WrongSigners {
         /// The quorum q.
         needed: usize,
     },
     /// A path does not fit the size of its tree and the index.
-    #[error("a Merkle path does not fit the size of its tree and the index in it")]
+    #[error("a Merkle path does not fit the size of its tree and the index in it; collect the answer again")]
     WrongPath,
     /// A signature of a certificate is not valid.
     #[error("validator {0} did not sign this; collect its answer again")]
@@ -78,7 +80,10 @@ pub enum LaneRefusal {
     #[error("the signers of the aggregate did not sign this; collect their answers again")]
     WrongAggregate,
     /// The certificate is of an epoch whose keys are not known here.
-    #[error("the committee of epoch {0} is not known here")]
+    #[error(
+        "the keys of lane epoch {0} are not known here: what an epoch signed that has not begun, or is long over, \
+         proves nothing; of the present one, ask again later"
+    )]
     UnknownCommittee(HomeEpoch),
     /// An input is spent by another payment.
     #[error("output {output} is spent by payment {by}; finish that payment instead")]
@@ -119,7 +124,7 @@ pub enum LaneRefusal {
     #[error("the dealing does not hold: its dealer signs it, and proves what it deals to the members of the epoch")]
     WrongDealing,
     /// The home epoch of the inputs has ended.
-    #[error("epoch {0} has ended and its keys are destroyed")]
+    #[error("epoch {0} has ended and its keys are destroyed; redeem what pays accounts, the rest stays in escrow")]
     Ended(HomeEpoch),
 }
 

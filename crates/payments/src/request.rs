@@ -354,9 +354,10 @@ impl Proofs<'_> {
         reader.u8() == Ok(0)
     }
 
-    pub(crate) fn read(mut self, inputs: usize) -> Result<Vec<OutputProof>, LaneRefusal> {
-        let proofs = (0..inputs).map(|_| OutputProof::read(&mut self.0)).collect::<Result<_, _>>()?;
-        self.0.end()?;
+    pub(crate) fn read(&self, inputs: usize) -> Result<Vec<OutputProof>, LaneRefusal> {
+        let mut reader = self.0;
+        let proofs = (0..inputs).map(|_| OutputProof::read(&mut reader)).collect::<Result<_, _>>()?;
+        reader.end()?;
         Ok(proofs)
     }
 }

@@ -7,11 +7,13 @@ use primitives::Signature;
 use crate::{CheckBudget, Claim, HomeEpoch, LaneAnswer, LaneCommittee, LaneRefusal, RootHeader};
 
 /// Roots whose signatures were verified, a bounded number for each validator and epoch, so that a Byzantine validator
-/// can evict only its own. Trees of one leaf are not kept: their root does not occur again.
+/// can evict only its own. Of trees of one leaf only own roots are kept: they occur once more, in a settlement.
 #[derive(Clone, Debug)]
 pub struct RootCache {
     per_validator: usize,
     verified: HashMap<(HomeEpoch, u8), Recent>,
+    /// Roots whose signatures were verified in one batch before they are asked for, and whether they hold.
+    together: HashMap<Signature, (RootHeader, bool)>,
     highest: HashMap<(HomeEpoch, u8, u16), (RootHeader, Signature)>,
 }
 
@@ -24,7 +26,7 @@ struct Recent {
 impl RootCache {
     /// A cache of at most `per_validator` roots for each validator and epoch.
     pub fn new(per_validator: usize) -> RootCache {
-        RootCache { per_validator, verified: HashMap::new(), highest: HashMap::new() }
+        RootCache { per_validator, verified: HashMap::new(), together: HashMap::new(), highest: HashMap::new() }
     }
 
     /// The number of roots.
@@ -72,12 +74,34 @@ impl RootCache {
         if known == Some(&header) {
             return Ok(());
         }
-        budget.spend(1)?;
-        if !committee.key(header.validator, header.shard)?.verify(&header.bytes(), &signature) {
+        let holds = match self.together.get(&signature) {
+            // Whoever brought it has paid with the batch.
+            Some((of, holds)) if *of == header => *holds,
+            _ => {
+                budget.spend(1)?;
+                committee.key(header.validator, header.shard)?.verify(&header.bytes(), &signature)
+            }
+        };
+        if !holds {
             return Err(LaneRefusal::WrongSignature(header.validator));
         }
         self.keep(header, signature);
         Ok(())
+    }
+
+    /// Whether no root of this validator is cached that has this signature.
+    pub(crate) fn is_cold(&self, epoch: HomeEpoch, validator: u8, signature: &Signature) -> bool {
+        self.verified.get(&(epoch, validator)).is_none_or(|of| !of.headers.contains_key(signature))
+    }
+
+    /// Remembers what a batch said of a root, until it is forgotten.
+    pub(crate) fn remember(&mut self, signature: Signature, header: RootHeader, holds: bool) {
+        self.together.insert(signature, (header, holds));
+    }
+
+    /// Forgets what the last batch said.
+    pub(crate) fn forget_batch(&mut self) {
+        self.together.clear();
     }
 
     fn keep(&mut self, header: RootHeader, signature: Signature) {
@@ -86,7 +110,14 @@ impl RootCache {
         if highest.0.position < header.position {
             *highest = (header, signature);
         }
-        if self.per_validator == 0 || header.size == 1 {
+        if header.size > 1 {
+            self.keep_root(header, signature);
+        }
+    }
+
+    /// Keeps a root that was verified, or that its holder has signed itself.
+    pub(crate) fn keep_root(&mut self, header: RootHeader, signature: Signature) {
+        if self.per_validator == 0 {
             return;
         }
         let recent = self.verified.entry((header.epoch, header.validator)).or_default();

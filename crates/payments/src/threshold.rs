@@ -36,6 +36,23 @@
 //! A dealer that waits for others' dealings can choose among a few group keys (by dealing or not). That does not help
 //! it to forge (Gennaro, Jarecki, Krawczyk and Rabin: Secure Distributed Key Generation, 2007).
 //!
+//! # Why one shard a member
+//!
+//! *One share in all shards of a member is not sound.* A signature under a share names no shard: the group key says
+//! only that q members signed. A tree counts for the owners of its shard's range, because verifiers know the shard's
+//! key. So with trees an adversary needs more than f members *in one range*. Let n = 4, f = 1, and let two shards of
+//! each member have its share. An adversary that breaks shard 0 of member 0 and shard 1 of member 1 has broken one
+//! member in each range. With the two shares it asks one correct member to confirm X and another to confirm Z, both of
+//! one output, and completes both: 2f shares and one signature are a certificate. It has broken no more than the rules
+//! allow. The same follows from a restored log: a shard that was rolled back stays mute in its range, while the share
+//! signs on in the other shards of the member.
+//!
+//! *What would be sound* is a group key for each range: all members have the same number of shards, and the shards of
+//! a number generate a key of their own, each with its own BLS key. That takes a board for each number, with n
+//! dealings of n shares on the ledger and their checks, in each epoch. Members could no longer choose their numbers,
+//! and an epoch in which one member drains a shard would have no group keys. An aggregate with a bitmap has none of
+//! this and is n/8 bytes longer, so lanes with several shards have aggregates.
+//!
 //! ```text
 //! signed by a dealer's other key of the epoch, where a dealing is posted
 //!            "walras-lane\x01" · network 32 · epoch 8 · kind 1 (10) · H(dealing) 32

@@ -578,8 +578,7 @@ impl LaneValidator {
             if !sends_anyone_home {
                 self.check_signed(spend, digest, budget)?;
             }
-            self.check_certificates(&parents, budget)?;
-            self.keep_certificates(log, &parents)?;
+            self.rest_on(log, &parents, budget)?;
             self.reserve(payment, &spend.signature);
         }
         Ok(())
@@ -613,7 +612,7 @@ impl LaneValidator {
         if shown.digest != barred || self.shown.contains_key(&barred) {
             return Ok(());
         }
-        self.check_certificates(&[shown], budget)?;
+        self.check_certificate(&shown, budget)?;
         // What does not fit into a post is of no use to the ledger.
         shown.bytes()?;
         let shown = CertifiedPayment { summary: *shown.summary, certificate: shown.certificate.clone() };
@@ -638,8 +637,7 @@ impl LaneValidator {
                 return Err(LaneRefusal::Barred(digest));
             }
             self.check_room(self.acknowledged.len(), 1)?;
-            shown.verify(&self.settings.committee, StatementKind::Confirmation, &mut self.roots, budget)?;
-            self.keep_certificates(log, &[shown])?;
+            self.rest_on(log, &[shown], budget)?;
             self.note(summary, &digest);
         }
         Ok(digest)
@@ -761,29 +759,27 @@ impl LaneValidator {
         self.backed.get(id).or_else(|| self.proven.get(id).filter(|_| is_exit()))
     }
 
-    /// Verifies certificates of payments of this home or the one before.
-    fn check_certificates(
-        &mut self,
-        shown: &[ShownCertificate<'_>],
-        budget: &mut CheckBudget,
-    ) -> Result<(), LaneRefusal> {
-        for certificate in shown {
-            let home = certificate.summary.home;
-            let committees = [Some(&self.settings.committee), self.settings.previous.as_ref()];
-            let committee = committees.into_iter().flatten().find(|committee| committee.epoch() == home);
-            let committee = committee.ok_or(LaneRefusal::UnknownCommittee(home))?;
-            certificate.verify(committee, StatementKind::Confirmation, &mut self.roots, budget)?;
-        }
-        Ok(())
+    /// Verifies the certificate of a payment of this home or the one before.
+    fn check_certificate(&mut self, shown: &ShownCertificate<'_>, budget: &mut CheckBudget) -> Result<(), LaneRefusal> {
+        let home = shown.summary.home;
+        let committee = self.settings.committee_of(home).ok_or(LaneRefusal::UnknownCommittee(home))?;
+        shown.verify(committee, StatementKind::Confirmation, &mut self.roots, budget)
     }
 
-    /// Writes verified certificates, each once, before the record that relies on them. If one does not fit into a view,
-    /// none is written.
-    fn keep_certificates(&mut self, log: &impl LaneLog, verified: &[ShownCertificate<'_>]) -> Result<(), LaneRefusal> {
-        let mut fresh: Vec<(Digest, Vec<u8>)> = Vec::with_capacity(verified.len());
-        for shown in verified {
+    /// Makes sure that the log has a certificate of each of these payments, before the record that relies on them. What
+    /// it has was verified, so another certificate of the same payment need not be. If one of the others does not hold,
+    /// or does not fit into a view, none is written.
+    fn rest_on(
+        &mut self,
+        log: &impl LaneLog,
+        parents: &[ShownCertificate<'_>],
+        budget: &mut CheckBudget,
+    ) -> Result<(), LaneRefusal> {
+        let mut fresh: Vec<(Digest, Vec<u8>)> = Vec::with_capacity(parents.len());
+        for shown in parents {
             let is_fresh = fresh.iter().all(|(other, _)| *other != shown.digest);
             if is_fresh && self.certified(log, &shown.digest)?.is_none() {
+                self.check_certificate(shown, budget)?;
                 fresh.push((shown.digest, shown.bytes()?));
             }
         }

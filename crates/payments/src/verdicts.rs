@@ -31,7 +31,7 @@
 //! | L from binding empty views, and not early | [`CaseFacts::end`], [`LaneTime::may_lapse`] |
 //! | a member without keys is an empty view and a vote for something else | `resolve.rs`, `absent` |
 //! | a vote for a payment other than the exit carries its owner's signature | `bridge/operation.rs`, `check_voted` |
-//! | the certificate lies in the log before what relies on it | `validator.rs`, `keep_certificates` |
+//! | the certificate lies in the log before what relies on it | `validator.rs`, `rest_on` |
 //! | a bit without its certificate: no view, no signature | `validator/cases.rs`, `bar`; `validator.rs`, `recover` |
 //! | acknowledge only what fits into a view | `ShownCertificate::bytes` |
 //! | who is shown the certificate of a barred candidate posts it | `validator.rs`, `note_shown`; `member`, `on_shown` |

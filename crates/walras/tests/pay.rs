@@ -50,6 +50,21 @@ fn money_goes_from_the_ledger_over_the_lane_to_the_ledger() {
     std::fs::write(network.path("bad.txt"), damaged).expect("written");
     network.refused("bob", &["verify", "bad.txt"]);
     network.refused("bob", &["receive", "bad.txt"]);
+    // Digits of the network, and of the home epoch of the payment behind the output.
+    for (name, digit, said) in
+        [("other.txt", 2 * 2, "open the purse of that network"), ("home.txt", 2 * 79, "are not known here")]
+    {
+        let slip = file(&receipt);
+        let (head, digits) = slip.trim().split_at("WALRAS:".len());
+        let changed = if &digits[digit..=digit] == "7" { "3" } else { "7" };
+        let text = format!("{head}{}{changed}{}", &digits[..digit], &digits[digit + 1..]);
+        std::fs::write(network.path(name), text).expect("written");
+        for command in ["verify", "receive"] {
+            let told = network.refused("bob", &[command, name]);
+            assert!(told.contains(said) && told.contains(name), "{told}");
+        }
+    }
+    assert_eq!(network.balance("bob", "EUR"), (0, 0, 0));
     let received = network.pay("bob", &["receive", "r.txt"]);
     assert_eq!(
         (&received["received"][0]["amount"], &received["received"][0]["settled"]),

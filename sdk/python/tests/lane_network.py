@@ -36,17 +36,19 @@ def rows_of_ports(count: int, length: int) -> list[int]:
 
 
 class Network:
-    """Four validators of a lane, each a process."""
+    """Four validators of a lane, each a process with this many shards."""
 
-    def __init__(self, folder: Path, nodes: ExitStack, *arguments: str) -> None:
+    def __init__(self, folder: Path, nodes: ExitStack, *arguments: str, shards: int = 1) -> None:
         self.folder, self.url = folder, ""
-        validators, *shards = rows_of_ports(5, HOME_PORTS)
+        validators, *ports = rows_of_ports(1 + 4 * shards, HOME_PORTS)
         addresses = [f"--address=127.0.0.1:{validators + index}" for index in range(4)]
         assets = ["--asset", "USD:2", "--asset", "EUR:2", "--supply", "1000"]
+        arguments = ("--shards", str(shards), *arguments) if shards > 1 else arguments
+        members = [" ".join(f"127.0.0.1:{port}" for port in ports[index::4]) for index in range(4)]
         self.said("init", "--validators", "4", "--lane", *assets, *addresses, *arguments, "--home", str(folder))
         settings = {
             "WALRAS_BLOCKS__INTERVAL_MS": "20",
-            "WALRAS_LANE__ADDRESSES": ",".join(f"127.0.0.1:{port}" for port in shards),
+            "WALRAS_LANE__ADDRESSES": ",".join(members),
             "WALRAS_ETHEREUM__LISTEN": "127.0.0.1:0",
         }
         started = [self.start(nodes, index, settings) for index in range(4)]

@@ -32,7 +32,7 @@ from walras.purse import (
 )
 from walras.purse.lane import ed25519, payment, receipt
 from walras.purse.lane.collect import Holding, build
-from walras.purse.lane.committee import Registration
+from walras.purse.lane.committee import Registration, shard_of
 from walras.purse.lane.layout import Refused
 from walras.purse.network import LaneNetwork, LaneNow
 from walras.purse.shards import Link, Shards
@@ -227,6 +227,32 @@ def test_a_shard_without_the_registered_key_is_no_shard_and_money_is_spent_once(
                     link.move(events)
                     ready.modify(link.socket, link.wants)
         link.socket.close()
+
+
+def test_money_of_several_shards_is_paid_received_and_redeemed(tmp_path: Path) -> None:
+    if not BINARY.exists():
+        pytest.skip(f"{BINARY} is not built")
+    shards = 3
+    with ExitStack() as nodes:
+        (tmp_path / "lane").mkdir()
+        network = Network(tmp_path / "lane", nodes, shards=shards)
+        key = network.folder / "issuer-key.json"
+        client = nodes.enter_context(Client(network.url, key=Ed25519Key.open(key, PASSPHRASE), store=key))
+        assert {len(one) for one in network.get("/v1/lane")["addresses"]} == {shards}
+        purse, other = (
+            nodes.enter_context(Purse.new(tmp_path / name, PASSPHRASE, client, patience=300)) for name in "ab"
+        )
+        # Each deposit has a key of its own, whose hash chooses the shard.
+        owners: list[bytes] = []
+        while len({shard_of(owner, shards) for owner in owners}) < shards:
+            purse.deposit("EUR", "1")
+            owners = [held.output.to for held in purse._folder.contents().holdings]
+        whole = Decimal(len(owners))
+        sent = purse.send(other.address(), "EUR", whole)
+        assert len(sent.payments) == len(owners), "each owner pays in its shard"
+        taken = other.receive(sent.receipt)
+        assert settled(purse) == 0 and settled(other) == whole and all(one.is_settled for one in taken)
+        assert other.redeem("EUR", whole).waiting_claims == 0
 
 
 @contextmanager

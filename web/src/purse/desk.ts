@@ -60,30 +60,3 @@ export const field = (name: string, input: HTMLElement): HTMLElement => h("label
 export const secret = (kind: string): HTMLInputElement => h("input", { type: "password", autocomplete: kind });
 export const amountInput = (): HTMLInputElement => h("input", { autocomplete: "off", inputmode: "decimal" });
 export const assetChoice = (symbols: string[]): HTMLSelectElement => h("select", {}, ...symbols.map((symbol) => h("option", {}, symbol)));
-
-type Detector = { detect(image: ImageBitmap): Promise<{ rawValue: string }[]> };
-declare global {
-  interface Window {
-    BarcodeDetector?: new (options: { formats: string[] }) => Detector;
-  }
-}
-
-/** A picture of a code, where the browser reads codes. */
-export function scanner(desk: Desk, read: (text: string) => Promise<void> | void): HTMLElement | null {
-  const { BarcodeDetector } = window;
-  if (!BarcodeDetector) return null;
-  const file = h("input", {
-    type: "file",
-    accept: "image/*",
-    capture: "environment",
-    change: () =>
-      void desk.act(async () => {
-        const [picture] = file.files ?? [];
-        if (!picture) return;
-        const [code] = await new BarcodeDetector({ formats: ["qr_code"] }).detect(await createImageBitmap(picture));
-        if (!code) throw new Told("There is no code in the picture: take it again, nearer and straight.");
-        await read(code.rawValue);
-      }),
-  });
-  return field("Scan a code", file);
-}

@@ -7,7 +7,8 @@ import { Purse, ReceiptError, type Balance, type Entry, type Sent } from "@walra
 import { copyable, fill, h, notice, panel, spending } from "../dom";
 import type { Live } from "../live";
 import { clientOf } from "../purse/accounts";
-import { amountInput, assetChoice, deskOf, field, inPageWords, scanner, secret } from "../purse/desk";
+import { amountInput, assetChoice, deskOf, field, inPageWords, secret } from "../purse/desk";
+import { scanner } from "../purse/scan";
 import { qrPicture } from "../purse/qr";
 import { table } from "../table";
 import { LEAST_PASSPHRASE } from "../trade/keys";

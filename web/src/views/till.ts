@@ -4,8 +4,9 @@
  */
 import type { Purse } from "@walras/client/purse/index";
 import { copyable, fill, h } from "../dom";
-import { amountInput, assetChoice, field, scanner, type Desk } from "../purse/desk";
+import { amountInput, assetChoice, field, type Desk } from "../purse/desk";
 import { qrPicture } from "../purse/qr";
+import { scanner } from "../purse/scan";
 import { Tally } from "../purse/tally";
 import { Told } from "../trade/told";
 import { brief } from "../words";
@@ -44,14 +45,15 @@ export function tillPart(purse: Purse, desk: Desk, leave: () => Promise<void>) {
     const taking = desk.form("Take the customer's receipt", "Check it", [field("The customer's receipt", text)], take);
     const code = h("div", { class: "till-bill" }, h("p", { class: "till-amount" }, `${tally.asked.amount} ${tally.asked.asset}`), qrPicture(tally.address.toUpperCase(), "The bill as a QR code"), copyable(tally.address, brief(tally.address, 9)));
     const next = h("button", { type: "button", click: ask }, "Next customer");
-    fill(body, code, state, taking, scanner(desk, readCode), next);
+    const scan = scanner(desk, readCode);
+    fill(body, code, state, taking, scan, next);
     let verifiedMs: number | null = null;
     draw(false);
     text.focus();
 
     function draw(isSettled: boolean): void {
       const isPaid = tally.isPaid;
-      code.hidden = taking.hidden = isPaid;
+      code.hidden = taking.hidden = scan.hidden = isPaid;
       const how = !isPaid ? null : h("p", {}, isSettled ? SETTLED : FAST);
       const ms = verifiedMs === null ? null : h("p", { class: "caption" }, `Verified in ${Math.ceil(verifiedMs)} ms.`);
       fill(state, isPaid ? tick() : null, h("p", { class: isPaid ? "till-amount" : "" }, tally.words), how, ms);

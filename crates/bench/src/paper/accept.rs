@@ -3,7 +3,7 @@
 //! The paper's machines have 32 threads each, one machine for each shard. Here all shards and the clients share one
 //! machine. So what shows whether shards scale is the processor time and the bytes of a payment: they should not depend
 //! on the number of shards while each has the same load. Shards are run *together*, and each *alone*, as if it had the
-//! machine for itself. The sum of the rates of those alone is a multiplication: what as many machines would do.
+//! machine for itself. The mean rate of those alone, times the shards, is what as many machines would do.
 
 mod claims;
 
@@ -120,29 +120,34 @@ fn sum(runs: &[Value], pointer: &str) -> f64 {
     runs.iter().filter_map(|run| run.pointer(pointer)?.as_f64()).sum()
 }
 
-/// What one number of shards shows: `runs` has the run of all together, or one for each shard alone. Rates add up, and
-/// costs of a payment are those of the mean shard.
+/// The most shards that are measured alone, of any number.
+const ALONE: u16 = 4;
+
+/// What one number of shards shows: `runs` has the run of all together, or one for each shard that was run alone. Those
+/// stand for all shards: their mean rate counts once for each shard. Costs of a payment are those of the mean shard.
 fn sharded_row(how: &str, runs: &[Value]) -> Value {
     let phase = |field: &str| sum(runs, &format!("/runs/0/from_certificates/{field}"));
     let mean = |field: &str| phase(field) / runs.len() as f64;
+    let shards = runs[0]["shards"].as_f64().unwrap_or(1.0);
+    let all = |rate: f64| if how == "alone" { rate / runs.len() as f64 * shards } else { rate };
     let processor = |part: &str| mean(&format!("processor_us_per_payment/{part}"));
     let bytes = |part: &str| mean(&format!("bytes_per_payment/{part}"));
-    let parts = ["machine", "syncer", "sockets"].map(|part| processor(&format!("{part}_of_each_validator")));
+    let parts = ["machine", "syncer", "sockets", "pool"].map(|part| processor(&format!("{part}_of_each_validator")));
     json!({
         "validators": runs[0]["validators"],
         "shards": runs[0]["shards"],
         "how": how,
-        "payments": phase("payments_per_second"),
-        "of_a_shard": phase("payments_per_second") / runs[0]["shards"].as_f64().unwrap_or(1.0),
-        "settlements": sum(runs, "/runs/0/settlement/payments_per_second"),
+        "payments": all(phase("payments_per_second")),
+        "of_a_shard": all(phase("payments_per_second")) / shards,
+        "settlements": all(sum(runs, "/runs/0/settlement/payments_per_second")),
         "validator": parts.iter().sum::<f64>(),
-        "machine": parts[0],
+        "machine": parts[0] + parts[3],
         "client": processor("client"),
         "bytes": bytes("request") + bytes("answer_of_each_validator"),
     })
 }
 
-/// Two rows for each number of shards: all of them together, and each alone.
+/// Two rows for each number of shards: all of them together, and some alone, evenly spread among them.
 fn sharded(
     options: &PaperOptions,
     (validators, shards): (&[usize], &[u16]),
@@ -159,13 +164,15 @@ fn sharded(
                 window: options.pick(750, 2_048),
                 leaves: vec![64],
                 variants: Vec::new(),
+                from_settled: false,
                 rows: None,
             };
             let directory = tempfile::tempdir()?;
             crate::payments_lane::run(&measured, directory.path(), say)
         };
         let together = [run(None)?];
-        let alone = (0..shards).map(|shard| run(Some(shard))).collect::<Result<Vec<_>, _>>()?;
+        let spread = shards.div_ceil(ALONE);
+        let alone = (0..shards).step_by(spread.into()).map(|shard| run(Some(shard))).collect::<Result<Vec<_>, _>>()?;
         rows.extend([sharded_row("together", &together), sharded_row("alone", &alone)]);
     }
     let columns = [
@@ -183,7 +190,8 @@ fn sharded(
     let method = "payments whose inputs are proved by certificates, trees of 64, durable logs, loopback; every shard has \
                   its own threads, socket, log and key, and the same load, however many there are. *Together*, all \
                   shards and the client share this machine's cores. *Alone*, one shard of each validator runs at a \
-                  time, and rates are added up: what as many machines would do. `validator` is the processor time of a \
+                  time, and their mean rate is multiplied by the number of shards: what as many machines would do. Of \
+                  more than four shards, four run alone. `validator` is the processor time of a \
                   payment at one validator, in which its machine has the part `machine`; `bytes` is a request and an \
                   answer";
     Ok(Chart::of(method, &columns, &rows))

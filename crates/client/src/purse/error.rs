@@ -223,7 +223,7 @@ pub enum SlipError {
         number: u8,
     },
     /// It is of another network.
-    #[error("the receipt is of another network, {0}")]
+    #[error("the receipt is of another network, {0}: open the purse of that network")]
     OtherNetwork(Digest),
     /// A deposit has impossible values.
     #[error("a deposit is damaged")]

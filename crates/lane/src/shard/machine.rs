@@ -32,6 +32,8 @@ const BYTES_OF_A_STEP: usize = 1 << 20;
 /// Bytes that may be written and not synced; above, requests are refused as busy. When a log is opened, twice as many
 /// bytes at its end are rewritten.
 const UNSYNCED_MAX: u64 = REWRITTEN / 2;
+/// Bytes of the log that are written at once. Trees of one payment would else cost a write and a sync's start each.
+const WRITTEN_TOGETHER: usize = 64 << 10;
 
 /// The thread that makes the log durable. One sync serves all positions that arrive in the meantime.
 pub(crate) fn sync(
@@ -66,6 +68,8 @@ pub(crate) struct Machine<D: Disk> {
     out: HashMap<LanePeer, Vec<u8>>,
     has_begun: bool,
     durable: u64,
+    /// The position that the log must be durable up to, once it is written.
+    to_sync: Option<u64>,
     /// Bytes of replies that may be pending for one connection.
     reply_bytes: usize,
     pub(crate) counts: Arc<ShardCounts>,
@@ -102,6 +106,7 @@ impl<D: Disk> Machine<D> {
             out: HashMap::new(),
             has_begun: false,
             durable: intact,
+            to_sync: None,
             reply_bytes,
             counts: Arc::new(ShardCounts::default()),
         };
@@ -155,6 +160,7 @@ impl<D: Disk> Machine<D> {
                     }
                 }
                 self.serve(&positions);
+                self.write_log(&positions);
                 self.flush();
             }
         });
@@ -247,14 +253,13 @@ impl<D: Disk> Machine<D> {
     fn perform(&mut self, effects: Vec<LaneEffect>, number: u32, positions: &std::sync::mpsc::Sender<u64>) {
         for effect in effects {
             match effect {
-                LaneEffect::Append(bytes) => {
-                    if let Err(error) = self.log.append(&bytes) {
-                        tracing::error!(%error, log = self.log.place(), "the lane log cannot be written");
-                        return self.step(LaneInput::SyncFailed, positions);
+                LaneEffect::Append(bytes) => self.log.buffer(&bytes),
+                LaneEffect::Sync(position) => {
+                    self.to_sync = Some(position);
+                    if self.log.buffered() >= WRITTEN_TOGETHER {
+                        self.write_log(positions);
                     }
                 }
-                // The syncer ends only after a failed sync, which it has reported.
-                LaneEffect::Sync(position) => drop(positions.send(position)),
                 LaneEffect::Answer { peer, kind, digest, answer } => {
                     self.recognize(peer);
                     self.counts.answers.fetch_add(1, Ordering::Relaxed);
@@ -284,6 +289,19 @@ impl<D: Disk> Machine<D> {
                     let log = self.log.place();
                     tracing::error!(%reason, log, "this shard signs nothing until its next lane epoch");
                 }
+            }
+        }
+    }
+
+    /// Writes what the log has to have, and starts its sync.
+    fn write_log(&mut self, positions: &std::sync::mpsc::Sender<u64>) {
+        let Some(position) = self.to_sync.take() else { return };
+        match self.log.write_buffered() {
+            // The syncer ends only after a failed sync, which it has reported.
+            Ok(()) => drop(positions.send(position)),
+            Err(error) => {
+                tracing::error!(%error, log = self.log.place(), "the lane log cannot be written");
+                self.step(LaneInput::SyncFailed, positions);
             }
         }
     }

@@ -44,10 +44,18 @@ impl LaneSettings {
         }
     }
 
+    fn committees(&self) -> impl Iterator<Item = &LaneCommittee> {
+        [Some(&self.committee), self.previous.as_ref()].into_iter().flatten()
+    }
+
+    /// The committee of this home epoch, if payments of it may have created inputs.
+    pub(super) fn committee_of(&self, home: HomeEpoch) -> Option<&LaneCommittee> {
+        self.committees().find(|committee| committee.epoch() == home)
+    }
+
     /// The larger quorum of the committees whose certificates it verifies.
     pub fn largest_quorum(&self) -> usize {
-        let committees = [Some(&self.committee), self.previous.as_ref()].into_iter().flatten();
-        committees.map(|committee| committee.quorums().certificate).max().expect("there is a committee")
+        self.committees().map(|committee| committee.quorums().certificate).max().expect("there is a committee")
     }
 
     pub(super) fn assert_consistent(&self, key: &SecretKey) {
@@ -62,8 +70,7 @@ impl LaneSettings {
         assert!(self.trees_waiting_max > 0, "a tree may wait for the disk");
         // A correct payment with the most inputs, each with uncached roots and a record to read, fits into a fresh
         // budget.
-        let aggregates =
-            [Some(&self.committee), self.previous.as_ref()].into_iter().flatten().any(LaneCommittee::has_bls);
+        let aggregates = self.committees().any(LaneCommittee::has_bls);
         let certificate = self.largest_quorum().max(if aggregates { AGGREGATE_COST as usize } else { 0 });
         let answer = if aggregates { BLS_ANSWER_COST as usize } else { 0 };
         let largest = INPUTS_MAX * (certificate + 1) + answer;

@@ -57,6 +57,9 @@ impl LaneValidator {
                 root: tree.root(),
             };
             let signature = self.lane_key().sign(&header.bytes());
+            if closed.kind == StatementKind::Confirmation {
+                self.roots.keep_root(header, signature);
+            }
             for (index, (asker, digest)) in closed.leaves.into_iter().enumerate() {
                 let answer = LaneAnswer {
                     validator: header.validator,

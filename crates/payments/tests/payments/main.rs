@@ -12,3 +12,4 @@ mod lane;
 mod protocol;
 mod resolve;
 mod schemes;
+mod together;
