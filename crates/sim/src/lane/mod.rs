@@ -704,7 +704,7 @@ impl LaneWorld {
             // One account redeems for all payers: what is beyond its window comes with a later block.
             (Operation::Lane(_), Some(Refusal::SEQUENCE_TOO_FAR)) => {
                 let digest = self.redemptions.get(id);
-                if let Some(at) = digest.and_then(|digest| self.payers.by_digest.get(digest)).copied() {
+                if let Some(at) = digest.and_then(|digest| self.payers.find(digest)) {
                     self.redeem(at);
                 }
             }

@@ -159,6 +159,11 @@ impl Payers {
         self.roots = RootCache::new(64);
     }
 
+    /// The place of a payment.
+    pub fn find(&self, digest: &Digest) -> Option<usize> {
+        self.by_digest.get(digest).copied()
+    }
+
     /// A payment's certificate is in the ledger.
     pub fn redeemed(&mut self, digest: &Digest) {
         if let Some(at) = self.by_digest.get(digest) {
@@ -470,7 +475,7 @@ impl LaneWorld {
     }
 
     /// Posts the certificate of a payment that pays accounts.
-    fn redeem(&mut self, at: usize) {
+    pub(super) fn redeem(&mut self, at: usize) {
         let paid = &self.payers.payments[at];
         let (digest, payment) = (paid.body.digest, paid.signed.payment.clone());
         let Some(certificate) = paid.certificate.clone() else { return };

@@ -44,10 +44,10 @@ fn state_of(ledger: &Ledger, changes: u8) -> ChainState {
 }
 
 impl Chain {
-    pub fn new(mistake: Option<MarketMistake>, control: AssetControl) -> Chain {
+    pub fn new(mistake: Option<MarketMistake>, control: AssetControl, has_lists: bool) -> Chain {
         let shorter = u64::from(mistake == Some(MarketMistake::DelayTooShort));
         let delay = Delay { heights: DELAY.heights - shorter, ..DELAY };
-        let ledger = Ledger::new(&genesis(delay, control)).expect("a sound genesis");
+        let ledger = Ledger::new(&genesis(delay, control, has_lists)).expect("a sound genesis");
         Chain {
             oracle: Oracle::new(ledger.network(), control),
             before: state_of(&ledger, 0),

@@ -36,7 +36,7 @@ impl MarketWorld {
     /// The root of the present incarnation, on an empty disk, honest.
     pub(super) fn begin(&mut self) -> Result<(), String> {
         let incarnation = self.chain.oracle.incarnation;
-        let people_terms = terms(DELAY);
+        let people_terms = terms(DELAY, self.traders.lists.is_some());
         let settling = SettlingTerms {
             chain: 1,
             fee: FEE,

@@ -214,14 +214,15 @@ impl MarketWorld {
             censors: seed % 8 == 2 && options.mistake.is_none(),
         };
         let control = control_of(seed);
+        let has_lists = seed % 4 >= 2 && options.mistake.is_none();
         let report = MarketReport { seed, hostile: seed % 2, ..MarketReport::default() };
         MarketWorld {
             options,
             conditions,
             dice,
-            chain: Chain::new(options.mistake.and_then(Mistake::of_market), control),
+            chain: Chain::new(options.mistake.and_then(Mistake::of_market), control, has_lists),
             hosts: Vec::new(),
-            traders: Traders::default(),
+            traders: Traders::new(has_lists.then(|| Dice::new(!seed ^ 0x11_57))),
             evidence: Evidence::default(),
             wires,
             journaled: Journaled::default(),

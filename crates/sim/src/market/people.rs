@@ -88,12 +88,13 @@ pub(super) fn operator(changes: u8) -> VenueOperator {
     VenueOperator { account: address(operates(changes)), report_key: reporting(changes).public() }
 }
 
-pub(super) fn terms(delay: Delay) -> VenueTerms {
+pub(super) fn terms(delay: Delay, has_lists: bool) -> VenueTerms {
     VenueTerms {
         delay,
         bond_min: 10_000,
         bond_delay: BOND_DELAY,
-        settle_bytes: 1 << 13,
+        // The paths of lists need room.
+        settle_bytes: if has_lists { 1 << 15 } else { 1 << 13 },
         entries_max: 400,
         penalty_min: PENALTY_MIN,
         venues_max: 2,
@@ -146,7 +147,7 @@ pub(super) fn collect(asset: AssetId, units: Amount) -> VenueOperation {
     VenueOperation::Collect { venue: VENUE, asset, units }
 }
 
-pub(super) fn genesis(delay: Delay, control: AssetControl) -> Genesis {
+pub(super) fn genesis(delay: Delay, control: AssetControl, has_lists: bool) -> Genesis {
     let assets = ["USD", "EUR"].map(|symbol| Listing::new(symbol, 2, address(ISSUER))).to_vec();
     let mut balances: Vec<_> =
         (1..=8).chain(SESSIONS).flat_map(|person| ASSETS.map(|asset| (address(person), asset, START))).collect();
@@ -155,6 +156,6 @@ pub(super) fn genesis(delay: Delay, control: AssetControl) -> Genesis {
         balances.push((address(ISSUER), USD, START));
         controls.push((EUR, control));
     }
-    let (mu, venues) = (Fraction::power_of_two(10), Some(terms(delay)));
+    let (mu, venues) = (Fraction::power_of_two(10), Some(terms(delay, has_lists)));
     Genesis { chain: 1, fee: FEE, mu, assets, balances, controls, venues, ..Genesis::default() }
 }

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 
 use kernel::Dice;
 use primitives::venue::{
-    OrderLife, OrderNumber, SelfTradeRule, SignedOrder, TICK_MAX, VenueOperation, VenueOrder, VenueSide,
-    possession_bytes,
+    ListEntry, OrderLife, OrderList, OrderNumber, SelfTradeRule, SignedOrder, TICK_MAX, VenueOperation, VenueOrder,
+    VenueSide, possession_bytes,
 };
 use primitives::{Digest, Height, PublicKey, Signature};
-use venue::{CheckedOrder, TradeCommand, VenueInput, check_orders};
+use venue::{CheckedOrder, TradeCommand, VenueInput, check_lists, check_orders};
 
 use super::oracle::Oracle;
 use super::people::{
@@ -37,6 +37,8 @@ pub(super) struct Traders {
     /// The number of the last key of each.
     keys: BTreeMap<Person, u8>,
     reference: u32,
+    /// What decides about lists, if traders sign any: what else happens does not depend on them.
+    pub lists: Option<Dice>,
     recent: Vec<(Person, SignedOrder)>,
     /// Orders that no gateway may let pass, and that one did.
     pub passed: u64,
@@ -45,6 +47,10 @@ pub(super) struct Traders {
 }
 
 impl Traders {
+    pub fn new(lists: Option<Dice>) -> Traders {
+        Traders { lists, ..Traders::default() }
+    }
+
     fn key_number(&self, person: Person) -> u8 {
         self.keys.get(&person).copied().unwrap_or(0)
     }
@@ -67,7 +73,13 @@ impl Traders {
 
     /// What sessions say in a step.
     pub fn inputs(&mut self, now: Moment, oracle: &mut Oracle, dice: &mut Dice) -> Vec<VenueInput> {
-        (0..1 + dice.below(8)).flat_map(|_| self.say(now, oracle, dice)).collect()
+        let mut inputs: Vec<VenueInput> = (0..1 + dice.below(8)).flat_map(|_| self.say(now, oracle, dice)).collect();
+        if let Some(mut apart) = self.lists.take() {
+            let list = if apart.once_in(3) { self.list(now, oracle, &mut apart) } else { None };
+            inputs.extend(list);
+            self.lists = Some(apart);
+        }
+        inputs
     }
 
     fn say(&mut self, now: Moment, oracle: &mut Oracle, dice: &mut Dice) -> Vec<VenueInput> {
@@ -136,6 +148,28 @@ impl Traders {
                 other.into_iter().collect()
             }
         }
+    }
+
+    /// Some orders under one signature, of which some replace others; what a gateway changed in one is refused there.
+    fn list(&mut self, now: Moment, oracle: &mut Oracle, dice: &mut Dice) -> Option<VenueInput> {
+        let person = TRADERS[dice.index(TRADERS.len())];
+        let key = trading(person, self.key_number(person));
+        let mut entries = Vec::new();
+        for _ in 0..1 + dice.index(9) {
+            let order = self.order(now, dice);
+            oracle.sign(person, SignedOrder::sign(&now.network, VENUE, &key, order));
+            let own = self.recent.iter().rev().find(|(of, _)| *of == person && dice.once_in(3));
+            entries.push(ListEntry { order, replaces: own.map(|(_, one)| one.order.number) });
+        }
+        let mut seed = [0; 32];
+        seed[..8].copy_from_slice(&dice.bits().to_le_bytes());
+        let list = OrderList::sign(&now.network, VENUE, seed, entries, &key).ok()?;
+        let mut forged = list.clone();
+        forged.entries[0].order.lots += 1;
+        let [forged, checked] = <[_; 2]>::try_from(check_lists(&now.network, VENUE, vec![forged, list])).ok()?;
+        self.forged += 1;
+        self.passed += u64::from(forged.is_ok());
+        Some(VenueInput::List(person.into(), checked.ok()?))
     }
 
     fn known(&self, dice: &mut Dice) -> Option<(Person, SignedOrder)> {
