@@ -24,11 +24,10 @@ use std::time::Instant;
 
 use lane::{FileLog, LaneShard, ShardLimits, ShardSetup};
 use payments::{
-    AssetRule, FastReceipt, Holding, LaneCommittee, LaneRules, LaneSettings, LogOwner, Output, OutputId, OutputProof,
-    PaymentCertificate, PaymentView, Recipient, RootCache, SchemeCosts, SignedPayment, StatementKind, build_payment,
-    settle_request,
+    AssetRule, Holding, LaneCommittee, LaneRules, LaneSettings, LogOwner, Output, OutputId, OutputProof, PaymentView,
+    Recipient, SchemeCosts, SignedPayment, StatementKind, settle_request,
 };
-use primitives::{AssetId, Digest, SecretKey, verify_all};
+use primitives::{Digest, SecretKey, verify_all};
 use rayon::prelude::*;
 use serde_json::{Value, json};
 use store::RealDisk;
@@ -39,8 +38,10 @@ use crate::lane_rows::{self, Item, LaneRowsOptions};
 use crate::measurement::{BenchFolder, BenchResult, BenchSteps, Measurement, count};
 
 mod load;
+mod owners;
 
 use load::{LoadNetwork, loads};
+use owners::{Owners, holdings_of};
 
 /// What to measure.
 #[derive(Clone, Debug, clap::Args)]
@@ -140,10 +141,6 @@ pub enum LaneVariant {
 }
 
 const NETWORK: Digest = Digest([7; 32]);
-/// Owners of outputs, of each shard: as many as signatures are verified with one equation, where one key that signed
-/// several would count once.
-const OWNERS: usize = 256;
-
 fn key(kind: u8, number: usize) -> SecretKey {
     let mut seed = [kind; 32];
     seed[..8].copy_from_slice(&(number as u64).to_le_bytes());
@@ -282,43 +279,6 @@ impl PaymentsLaneOptions {
     }
 }
 
-/// Owners of outputs of the shards that run. Payments go around among them, and each stays in its shard.
-struct Owners(Vec<Vec<SecretKey>>);
-
-impl Owners {
-    fn new(options: &PaymentsLaneOptions, committee: &LaneCommittee) -> Owners {
-        let running = options.running();
-        let mut keys = vec![Vec::new(); running.len()];
-        let candidates = (0..).map(|number| key(1, number));
-        for candidate in candidates {
-            let shard = committee.shard_of(0, &candidate.public()).expect("the validator is registered");
-            match running.iter().position(|of| *of == shard) {
-                Some(at) if keys[at].len() < OWNERS => keys[at].push(candidate),
-                _ if keys.iter().all(|of| of.len() == OWNERS) => break,
-                _ => {}
-            }
-        }
-        Owners(keys)
-    }
-
-    /// Who owns a coin, after so many payments of it.
-    fn of(&self, coin: usize, payments: usize) -> &SecretKey {
-        let (shard, round) = (coin % self.0.len(), coin / self.0.len());
-        &self.0[shard][(round + payments) % OWNERS]
-    }
-
-    fn output(&self, coin: usize, payments: usize) -> Output {
-        let to = Recipient::Key(self.of(coin, payments).public());
-        Output { to, asset: AssetId(0), amount: 1_000 }
-    }
-
-    /// The payment of a coin by its owner to the next one.
-    fn pay(&self, coin: usize, payments: usize, holding: Holding) -> Result<SignedPayment, String> {
-        let next = self.output(coin, payments + 1);
-        build_payment(&rules(), self.of(coin, payments), 0, 0, vec![holding], vec![next]).map_err(|e| e.to_string())
-    }
-}
-
 /// A shard of a validator, as a client reaches it.
 struct RunningShard {
     validator: u8,
@@ -434,23 +394,6 @@ fn measure(
         "payments_per_second_settled_one_after_the_other": with_settlement.round(),
         "syncs": syncs,
     }))
-}
-
-/// What these payments paid, with proofs; each certificate is verified.
-fn holdings_of(
-    committee: &LaneCommittee,
-    payments: &[SignedPayment],
-    certificates: &[PaymentCertificate],
-) -> Result<Vec<Holding>, String> {
-    let all = payments.par_iter().zip(certificates).map_init(
-        || RootCache::new(1 << 12),
-        |roots, (payment, certificate)| {
-            let view = PaymentView::parse(&payment.payment).map_err(|error| error.to_string())?;
-            let receipt = FastReceipt::of(&view, 0, certificate.clone()).ok_or("no output")?;
-            receipt.verify(committee, roots).map_err(|error| error.to_string())
-        },
-    );
-    all.collect()
 }
 
 impl LaneVariant {

@@ -52,7 +52,7 @@ fn money_goes_from_the_ledger_over_the_lane_to_the_ledger() {
     network.refused("bob", &["receive", "bad.txt"]);
     // Digits of the network, and of the home epoch of the payment behind the output.
     for (name, digit, said) in
-        [("other.txt", 2 * 2, "open the purse of that network"), ("home.txt", 2 * 79, "are not known here")]
+        [("elsewhere.txt", 2 * 2, "open the purse of that network"), ("epoch.txt", 2 * 79, "are not known here")]
     {
         let slip = file(&receipt);
         let (head, digits) = slip.trim().split_at("WALRAS:".len());

@@ -54,7 +54,7 @@ function camera(desk: Desk, detector: Detector, read: (text: string) => Promise<
     video.srcObject = stream;
     fill(element, video, stop);
     stop.focus();
-    void look(video);
+    void look(video, stream);
   }
 
   function close(): void {
@@ -63,18 +63,19 @@ function camera(desk: Desk, detector: Detector, read: (text: string) => Promise<
     fill(element, start);
   }
 
-  async function look(video: HTMLVideoElement): Promise<void> {
+  /** Until this stream is stopped: another one may be open by then. */
+  async function look(video: HTMLVideoElement, own: MediaStream): Promise<void> {
     await video.play().catch(() => undefined);
-    while (stream && video.isConnected) {
+    while (stream === own && video.isConnected) {
       // A picture that has not come yet, or is out of focus, is looked at again.
       const [code] = await detector.detect(video).catch(() => []);
-      if (code) {
+      if (code && stream === own) {
         close();
         return desk.act(async () => read(code.rawValue));
       }
       await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
     }
-    close();
+    if (stream === own) close();
   }
 
   return element;
