@@ -4,8 +4,8 @@
 use ledger::{Genesis, Refusal, Snapshot, VenueTerms};
 use primitives::venue::{
     Contradicting, Delay, EndedIncarnation, FillTree, MarketTerms, OrderLife, OrderNumber, ProvenEnd,
-    STEP_REPORTS_RULES, SelfTradeRule, SettledFill, SettledOrder, SignedReport, SignedStep, StepReport, UnsettledFill,
-    VenueEvidence, VenueOperation, VenueOperator, VenueOrder, VenueReport, VenueSide,
+    STEP_REPORTS_RULES, SelfTradeRule, SettledFill, SettledOrder, SignedOrder, SignedReport, SignedStep, StepReport,
+    UnsettledFill, VenueEvidence, VenueOperation, VenueOperator, VenueOrder, VenueReport, VenueSide,
 };
 use primitives::{AssetId, Digest, Operation, Reference, ReferenceKind, SecretKey};
 
@@ -128,8 +128,7 @@ fn order(person: u8, side: VenueSide) -> SettledOrder {
         until_ms: None,
         fee_cap_ppm: 10_000,
     };
-    let signature = Some(secret.sign(&order.signing_bytes(&NETWORK, VENUE)));
-    SettledOrder { key: secret.public(), order, signature }
+    SignedOrder::sign(&NETWORK, VENUE, &secret, order).into()
 }
 
 /// A fill of incarnation 0 that was reported and never settled; `fenced` is when that ended.
