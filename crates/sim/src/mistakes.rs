@@ -89,7 +89,7 @@ pub fn found() -> impl Iterator<Item = FoundMistake> {
 
 /// Mistakes that tests of `member` and `venue` find: in the lane's world somebody else shows such certificates in time,
 /// and in that of markets others come first to what matters, and few orders are so large.
-pub const FOUND_ELSEWHERE: [Mistake; 14] = {
+pub const FOUND_ELSEWHERE: [Mistake; 16] = {
     use Mistake::{Member, Venue};
     [
         Member(MemberMistake::LateCertificateNotTold),
@@ -97,6 +97,8 @@ pub const FOUND_ELSEWHERE: [Mistake; 14] = {
         Venue(VenueMistake::CreditsBuy),
         Venue(VenueMistake::BandAtLimitOnly),
         Venue(VenueMistake::GroupCut),
+        Venue(VenueMistake::ListsBeforeTheirRules),
+        Venue(VenueMistake::PathsForgotten),
         Venue(VenueMistake::NeverLate),
         Venue(VenueMistake::BondForgotten),
         Venue(VenueMistake::ReplaceForgetsExecuted),
@@ -180,7 +182,7 @@ const SOLO: [Row; 52] = [
     solo(EngineMistake::WordsCountTwice, 15, "waits, but by the votes"),
     solo(EngineMistake::LastCommitteeDecides, 71, "waits, but by the votes"),
     solo(EngineMistake::ActsEarly, 23, "the parameters are"),
-    solo(EngineMistake::ProposalsNeverEnd, 7, "is open, but by the receipts"),
+    solo(EngineMistake::ProposalsNeverEnd, 39, "is open, but by the receipts"),
     solo(EngineMistake::WordsOutliveProposal, 7, "is open, but by the receipts"),
     solo(EngineMistake::StepsUnbounded, 7, "at one step"),
     solo(EngineMistake::ClosesLate, 10, "were over, but"),
@@ -207,7 +209,7 @@ const VALIDATORS: [Row; 22] = [
     of_replica(Defect::CommitteeKept, 0, "wrongly signed"),
     of_replica(Defect::ReceiptsUnsigned, 0, "a certificate of another outcome"),
     of_replica(Defect::CertificatesUnsynced, 0, "durable"),
-    of_replica(Defect::GenerationsMixed, 21, "without a slot"),
+    of_replica(Defect::GenerationsMixed, 27, "without a slot"),
     of_replica(Defect::LaggardsUnanswered, 0, "the run does not end"),
     of_replica(Defect::PaceIgnored, 0, "came too soon"),
     of_replica(Defect::QuotaHoldsAll, 1, "has waited for"),
@@ -261,7 +263,7 @@ const MARKET: [Row; 29] = [
     of_venue(VenueMistake::AdmissionForgotten, 14, "of an honest venue is bust: Frozen"),
     of_venue(VenueMistake::FrozenOwnerEarns, 25, "of an honest venue is bust: Frozen"),
     of_market(MarketMistake::DelayTooShort, 0, "the deposit of"),
-    of_market(MarketMistake::OrdersUnverified, 1, "that nobody signed"),
+    of_market(MarketMistake::OrdersUnverified, 201, "that nobody signed"),
     of_market(MarketMistake::BustsApplied, 133, "a fill moves units"),
     of_market(MarketMistake::EventLost, 0, "who follows market"),
     of_market(MarketMistake::LastServedFirst, 0, "passes over orders"),

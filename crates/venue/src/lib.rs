@@ -17,6 +17,8 @@
 //!   came to. Sync it. Only then tell anything.
 //! - Upon an *order*: a number that is known gets its first answer. Otherwise check everything that the ledger will
 //!   judge its fills by (F1 to F8), from certified facts, and then give it to the book (`matching`). Keep the answer.
+//! - Upon a *list* of orders under one signature ([`primitives::venue::OrderList`]): each is an order by itself, in
+//!   their order. The record has seed and signature once; a settle shows an order of it by its path.
 //! - Upon a *trade*: the fill takes the next index in the tree of the incarnation. Both traders get a report, signed
 //!   over network, venue, incarnation, index, leaf and account. *Executed is not settled.* Where the rules of the chain
 //!   judge reports of steps ([`STEP_REPORTS_RULES`](primitives::venue::STEP_REPORTS_RULES)), one signature holds for

@@ -15,10 +15,10 @@
 //!   of its list do is nothing to it. Limits count a list as its number of orders.
 //! - *The journal* holds seed and signature once a list; salts and paths are computed again.
 //! - *A settle* has with an order either its own signature, or salt, place, number of leaves, path and signature of its
-//!   list ([`ListedSignature`]), or nothing where the ledger has an entry. One signature is checked once a settle: all
-//!   orders under it must lead to one root. Claims carry orders in the same forms.
+//!   list ([`ListedSignature`]), or nothing where the ledger has an entry. One signature of one key is checked once a
+//!   settle: all orders under it must lead to one root. Claims carry orders in the same forms.
 //! - *When*: from rules [`ORDER_LISTS_RULES`] on. A venue takes no list before a certified height whose next block
-//!   counts them.
+//!   counts them, and none where a settle has no room for the paths of one fill-or-kill order's fills.
 //!
 //! # Properties
 //!
@@ -44,7 +44,9 @@
 //! | a list is sent again | its numbers are used: each order gets its first answer |
 //! | two orders of a list have one number | refused by the venue; in a settle the entry of the first refuses the second, as of any two signed orders |
 //! | a list of 64 whose last field is wrong makes the venue hash and verify | fields are looked at before any hash |
-//! | one signature beside two roots makes the ledger verify twice for one fee | the second root is refused without a check |
+//! | one signature beside two roots makes the ledger verify twice for one fee | the settle is refused by its bytes, before any check |
+//! | a venue shows a list that one key signed under another key, whose signature the ledger would take as checked | a signature is known by its key and its bytes |
+//! | a settle is cut as if paths took no bytes, and the ledger refuses it for ever | a root counts the longest path of each order of a list |
 //! | a settle of a thousand listed orders pays for one signature | it pays for the bytes of each path, which cost more to send than to hash; the quota counts signatures that are checked |
 //! | hashes of what rests are tried out | 128 bits of salt |
 //! | two lists have one seed | a salt that one shows is known in the other: clients draw seeds, and the guide says so |
