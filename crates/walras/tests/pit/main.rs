@@ -26,9 +26,10 @@ use api::{OrderBody, OrderNumberBody, RequestBody};
 use follower::Follower;
 use participant::Ouch;
 use pit::door::VenueStatusBody;
-use pit::door::bodies::{order_body, request_body};
+use pit::door::bodies::{list_body, order_body, request_body};
 use primitives::venue::{
-    OrderLife, OrderNumber, SelfTradeRule, SignedOrder, SignedReport, VenueOrder, VenueReport, VenueSide,
+    ListEntry, OrderLife, OrderList, OrderNumber, SelfTradeRule, SignedOrder, SignedReport, VenueOrder, VenueReport,
+    VenueSide,
 };
 use primitives::{Digest, SecretKey};
 use process::{Process, agent, walras};
@@ -255,6 +256,13 @@ impl Market {
         answer["results"][0].clone()
     }
 
+    /// The same orders under one signature.
+    fn list(&self, person: &str, orders: &[SignedOrder]) -> Value {
+        let entries = orders.iter().map(|signed| ListEntry { order: signed.order, replaces: None }).collect();
+        let list = OrderList::sign(&self.scope.network, 0, [7; 32], entries, &self.trading(person)).expect("plain");
+        json!({ "lists": [list_body(&list)] })
+    }
+
     fn request(&self, person: &str, ask: TraderAsk) -> RequestBody {
         // Stamps are used once.
         std::thread::sleep(std::time::Duration::from_millis(2));
@@ -442,7 +450,14 @@ fn killed_while_trading(market: &mut Market) {
         let bodies: Vec<OrderBody> = orders.iter().map(|order| order_body(order, None)).collect();
         json!({ "orders": bodies })
     };
-    assert_eq!(market.post("/v1/venue/orders", &bodies(&sells)).0, 200);
+    // The ladder is under one signature.
+    let ladder = market.list("bob", &sells);
+    let (status, rests) = market.post("/v1/venue/lists", &ladder);
+    assert_eq!((status, rests["results"].as_array().map(Vec::len)), (200, Some(20)), "{rests}");
+    let mut forged = ladder.clone();
+    forged["lists"][0]["orders"][3]["lots"] = json!(3);
+    let (status, refused) = market.post("/v1/venue/lists", &forged);
+    assert!(status == 400 && refused.to_string().contains("lists[0]: the signature of the list"), "{refused}");
     let (status, first) = market.post("/v1/venue/orders", &bodies(&buys));
     assert_eq!(status, 200);
     let past = past::is_whole(market, 25);
@@ -451,6 +466,11 @@ fn killed_while_trading(market: &mut Market) {
     market.until(|status| status.standing == "runs" && status.paused.is_none());
     past::is_as_before(market, &past);
     // A retry after the crash is no second order.
+    let (_, again) = market.post("/v1/venue/lists", &ladder);
+    for at in 0..sells.len() {
+        let [retried, accepted] = [&again, &rests].map(|answer| &answer["results"][at]["reports"][0]["accepted"]);
+        assert!(retried.is_object() && retried == accepted, "{again}");
+    }
     let (_, again) = market.post("/v1/venue/orders", &bodies(&buys));
     for at in 0..buys.len() {
         let [retried, accepted] = [&again, &first].map(|answer| &answer["results"][at]["reports"][0]["accepted"]);
