@@ -29,7 +29,8 @@ mkdir go
 cp "$here/by_go.go" go/main.go
 (cd go && go mod init walras/databases && xargs go get <"$here/modules.txt" && go mod tidy && go build -o ../by_go .) \
   >go.log 2>&1
-mvn --quiet --batch-mode --file "$here/pom.xml" dependency:build-classpath -Dmdep.outputFile="$folder/classpath" >mvn.log
+mvn --quiet --batch-mode --file "$here/pom.xml" dependency:build-classpath \
+  -Dmdep.outputFile="$folder/classpath" >mvn.log
 cp "$here/by_node.mjs" .
 
 echo '| driver | read how | 18446744073709551615 becomes | exact |'
