@@ -39,6 +39,10 @@ pub struct ValidatorStatus {
     pub epoch: u64,
     /// Whether it follows the epoch's validators without being one of them.
     pub follows: bool,
+    /// Until which epoch it is not admitted to the validators, and why, in words; `null` unless it follows and
+    /// validators change.
+    #[serde(default)]
+    pub admission: Option<String>,
     /// Whether it does not vote because its vote log was lost.
     pub silent: bool,
     /// Whether others are ahead and none of them sends the missing blocks: then this validator fetches a state.
@@ -131,6 +135,7 @@ mod tests {
             heartbeat_ms: 1_000,
             epoch: 0,
             follows: false,
+            admission: None,
             silent: false,
             stranded: false,
             benched: Vec::new(),

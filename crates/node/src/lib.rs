@@ -4,6 +4,7 @@
 //! through `reads`. No decisions are made here: that is the part of `replica`, and below it of `ledger` and
 //! `consensus`.
 
+mod admission;
 mod block_jobs;
 mod candles;
 mod chain_clock;

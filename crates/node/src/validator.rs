@@ -44,6 +44,7 @@ use sockets::Client;
 use store::RealDisk;
 use transport::LinkStream;
 
+use crate::admission::admission;
 use crate::execution::{Execution, due_handover, execute};
 use crate::inbox::{Inbox, InboxSender};
 use crate::intake_queue::Submission;
@@ -93,6 +94,8 @@ struct Validator {
     report_at: Duration,
     /// Whether it has logged that nothing is decided.
     is_stalled: bool,
+    /// What it has logged about its admission.
+    admission: Option<String>,
 }
 
 /// Opens the replica of a home, and starts its threads.
@@ -136,7 +139,8 @@ pub(crate) fn start(
     let execution = Execution { past, handovers, jobs, consensus };
     let proposals =
         Proposals::new(genesis.own.account.clone()).attending(genesis.own.votes.clone(), shared.config.network.approve);
-    let validator = Validator { replica, inbox, links, workers, genesis, report_at: Duration::ZERO, is_stalled: false };
+    let (report_at, is_stalled, admission) = (Duration::ZERO, false, None);
+    let validator = Validator { replica, inbox, links, workers, genesis, report_at, is_stalled, admission };
     threads.extend([
         spawn("executor", shared, move |shared| execute(shared, execution))?,
         spawn("pool", shared, move |shared| work_on_pool(shared, proposals, &pool_jobs, &results))?,
@@ -238,7 +242,24 @@ impl Validator {
         }
         shared.metrics.connected.set(status.connected as i64);
         self.warn_of_stall(&status);
+        self.tell_admission(&status, shared);
+        status.admission.clone_from(&self.admission);
         shared.seat.status.send_replace(Some(status));
+    }
+
+    /// Logs until when a follower is not admitted, whenever that has changed.
+    fn tell_admission(&mut self, status: &ValidatorStatus, shared: &Shared) {
+        if !status.follows {
+            return self.admission = None;
+        }
+        // Does not wait for a block that is being applied: a later report tells.
+        let Some(ledger) = shared.ledger.try_read() else { return };
+        let own = self.genesis.own.votes.public();
+        let said = admission(&ledger, &own, status.epoch, status.connected > 0);
+        if let Some(said) = said.as_ref().filter(|_| said != self.admission) {
+            tracing::info!(epoch = status.epoch, "this validator follows: {said}");
+        }
+        self.admission = said;
     }
 
     /// Logs once that nothing is decided any more, with who is missing, and once that blocks are made again.

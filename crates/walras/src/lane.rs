@@ -9,14 +9,11 @@ use node::{Config, HOME_PORTS, LaneKeySafe, LaneSeat, Node};
 use primitives::{Address, AssetId, PublicKey, SecretKey};
 use zeroize::Zeroizing;
 
+use crate::init::ports::Ports;
 use crate::keystore::{self, Passphrase};
 
 /// The key in a member's home that registers the keys of its shard for each lane epoch.
 pub const LANE_KEY_FILE: &str = "lane-key.json";
-/// Where the first member's first shard listens on a machine of its own.
-const LANE_PORT: u16 = 7100;
-/// Where the first shard that runs apart listens for its node.
-const LINK_PORT: u16 = 6800;
 /// Heights of a lane epoch: a day of blocks each half second. Money can be spent in its own epoch and the next one.
 pub const EPOCH_HEIGHTS: u64 = 172_800;
 /// Heights of a halt.
@@ -102,6 +99,8 @@ pub struct FoundingShards {
     pub count: u16,
     /// Whether they run in processes of their own.
     pub apart: bool,
+    /// Where the first ones listen.
+    pub ports: Ports,
 }
 
 impl FoundingShards {
@@ -135,7 +134,7 @@ impl FoundingShards {
         let entry = |(shard, client): (u16, &SocketAddr)| {
             let key = make_link_key(home, shard, passphrase)?;
             // Below it are the ports for clients, each of which takes several.
-            let port = LINK_PORT + (client.port() - LANE_PORT) / HOME_PORTS;
+            let port = self.ports.link + (client.port() - self.ports.lane) / HOME_PORTS;
             Ok(apart_entry(shard, &SocketAddr::new(client.ip(), port).to_string(), &key))
         };
         (0..).zip(clients).filter(|_| self.apart).map(entry).collect()
@@ -190,9 +189,10 @@ pub fn terms(genesis: &Genesis, epoch_heights: u64, bls: LaneBls, members: &[Fou
 ///
 /// # Errors
 /// If a validator's address is a host name: shards need numeric addresses.
-pub fn addresses(validators: &[String], count: usize, shards: u16) -> anyhow::Result<Vec<Vec<SocketAddr>>> {
+pub fn addresses(validators: &[String], count: usize, shards: FoundingShards) -> anyhow::Result<Vec<Vec<SocketAddr>>> {
+    let FoundingShards { count: shards, ports, .. } = shards;
     let at = |ip: IpAddr, first: usize| {
-        let port = |shard: usize| u16::try_from(usize::from(LANE_PORT) + (first + shard) * usize::from(HOME_PORTS));
+        let port = |shard: usize| u16::try_from(usize::from(ports.lane) + (first + shard) * usize::from(HOME_PORTS));
         let ports = (0..usize::from(shards)).map(|shard| port(shard).map(|port| SocketAddr::new(ip, port)));
         ports.collect::<Result<Vec<_>, _>>().context("--shards: there are too few ports for so many shards")
     };

@@ -116,6 +116,40 @@ fn a_network_with_a_payment_lane_has_keys_and_places_for_it() {
     assert!(refused(&named, &folder.path().join("named")).contains("write an IP address instead of a name"));
 }
 
+#[test]
+fn a_founded_venue_is_opened_by_one_command() {
+    let folder = TempDir::new().expect("a folder");
+    let network = made(&["--validators", "2", "--venue"], &folder.path().join("network"));
+    let runs = |index: usize| {
+        let home = network["validators"][index]["home"].as_str().expect("a home");
+        read(&Path::new(home).join("walras.toml")).contains("\nrun = true\n")
+    };
+    assert_eq!([0, 1].map(runs), [true, false]);
+
+    let home = folder.path().join("solo");
+    let report = made(&["--venue"], &home);
+    let free = || sockets::free_address().expect("a free port").to_string();
+    let [listen, ouch, feed] = [free(), free(), free()];
+    let settings = [
+        ("WALRAS_VENUE__LISTEN", &*listen),
+        ("WALRAS_VENUE__OUCH_LISTEN", &*ouch),
+        ("WALRAS_VENUE__FEED_LISTEN", &*feed),
+        ("WALRAS_VENUE__SNAPSHOT_LISTEN", &*feed),
+    ];
+    let node = Process::start(&home, &settings);
+    let command = report["venue"]["open"].as_str().expect("a command");
+    let words = command.split(' ').skip(1).chain(["--server", &node.server]);
+    let opened = walras().args(words).output().expect("walras runs");
+    assert!(opened.status.success(), "{}", String::from_utf8_lossy(&opened.stderr));
+    let venue = get(&agent(), &node.server, "/v1/venues/0").1;
+    assert_eq!(venue["operator"]["account"], report["venue"]["operator"], "{venue}");
+    let begun = std::time::Instant::now();
+    while get(&agent(), &format!("http://{listen}"), "/v1/venue").1["standing"] != "runs" {
+        assert!(begun.elapsed() < Duration::from_secs(60), "it does not run: {}", node.log());
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
 /// A node that is the whole committee of its lane reports the lane's state.
 #[test]
 fn a_solo_node_takes_part_in_its_lane() {
@@ -131,6 +165,34 @@ fn a_solo_node_takes_part_in_its_lane() {
     assert_eq!(lane["registrars"][0], key["public_key"]);
     assert_ne!(lane["members"][0][0], key["public_key"], "a registrar signs nothing else");
     std::net::TcpStream::connect(address).unwrap_or_else(|error| panic!("no shard listens: {error}: {}", node.log()));
+}
+
+#[test]
+fn ports_count_up_from_the_base() {
+    let folder = TempDir::new().expect("a folder");
+    let home = folder.path().join("network");
+    // From the default of a venue on: a new port is the old one of something else.
+    let report = made(&["--validators", "2", "--lane", "--apart", "--base-port", "8070"], &home);
+    let genesis: Value = serde_json::from_str(&read(&home.join("genesis.json"))).expect("JSON");
+    for index in 0..2 {
+        assert_eq!(report["validators"][index]["http"], format!("http://127.0.0.1:{}", 8070 + index));
+        let announced = genesis["consensus"]["validators"][index]["address"].as_str().expect("an address");
+        assert!(announced.ends_with(&format!("@127.0.0.1:{}", 8074 + index)), "{announced}");
+        let config = read(&home.join(format!("validator-{index}/walras.toml")));
+        let listens: Vec<&str> = config.lines().filter(|line| line.contains("listen = \"")).collect();
+        let venue = 8076 + 3 * index;
+        let ports = [8070 + index, 8072 + index, 8074 + index, venue, venue + 1, venue + 2, venue + 2];
+        let listening = listens.iter().filter(|line| !line.starts_with('#'));
+        let listening: Vec<&str> = listening.filter_map(|line| line.split('"').nth(1)).collect();
+        assert_eq!(listening, ports.map(|port| format!("127.0.0.1:{port}")), "{config}");
+        assert!(config.contains("addresses = [\"127.0.0.1:8082\", \"127.0.0.1:8090\"]"), "{config}");
+        assert!(config.contains(&format!("address = \"127.0.0.1:{}\"", 8098 + index)), "{config}");
+    }
+    let home = folder.path().join("high");
+    let message = refused(&["init", "--validators", "4", "--base-port", "65520"], &home);
+    assert!(message.contains("24 ports from there on go beyond 65535"), "{message}");
+    let named = ["init", "--validators", "1", "--base-port", "20000", "--address", "192.0.2.7:9200"];
+    assert!(refused(&named, &home).contains("cannot be used with"));
 }
 
 #[test]

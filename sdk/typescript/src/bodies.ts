@@ -298,6 +298,8 @@ export type Validator = {
   epoch: number;
   /** Whether it has no vote in the epoch. */
   follows: boolean;
+  /** Until which epoch it is not admitted, and why; older nodes do not say. */
+  admission?: string | null;
   silent: boolean;
   /** Whether it lacks blocks that nobody gives any more. */
   stranded: boolean;

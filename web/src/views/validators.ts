@@ -88,7 +88,8 @@ function inWords(status: Validator): string {
   const bears = `${count(status.validators)} validators, of which ${count(faulty)} may be away or false.`;
   const sees = away === 0 ? "This node is connected to all others." : `This node is not connected to ${count(away)} of them.`;
   const lacks = status.stranded ? " It lacks blocks that nobody holds any more, and fetches a state instead." : "";
-  return `${bears} ${sees}${lacks}`;
+  const waits = status.admission ? ` It is ${status.admission}.` : "";
+  return `${bears} ${sees}${lacks}${waits}`;
 }
 
 function validatorsTable() {

@@ -582,7 +582,7 @@ impl<D: Disk + Clone> Replica<D> {
         Ok(())
     }
 
-    /// The status of this validator. The shell adds round trips.
+    /// The status of this validator. The shell adds round trips, and what a follower waits for.
     pub fn status(&self) -> ValidatorStatus {
         let idle = self.now.since.saturating_sub(self.last_decided);
         ValidatorStatus {
@@ -598,6 +598,7 @@ impl<D: Disk + Clone> Replica<D> {
             heartbeat_ms: self.network.heartbeat.as_millis() as u64,
             epoch: self.network.chain.epoch,
             follows: self.engine.follows(),
+            admission: None,
             silent: self.engine.is_silent() && !self.engine.follows(),
             stranded: self.engine.is_stranded(),
             benched: self.engine.benched(self.engine.decided() + 1).iter().collect(),

@@ -12,15 +12,11 @@ use serde_json::json;
 use store::RealDisk;
 use zeroize::Zeroizing;
 
+use crate::init::venue::FoundedVenue;
 use crate::init::{Init, make_home};
 use crate::keystore::{self, Passphrase};
 use crate::lane;
 use crate::validator_keys::{self, MadeKeys};
-
-/// Ports of validators on one machine: the first one's, then one higher each.
-const HTTP_PORT: u16 = 8080;
-const NETWORK_PORT: u16 = 9100;
-const ETHEREUM_PORT: u16 = 8545;
 
 /// Number of fees that the account of a validator can pay at the start: a proposal, which costs 1,000, in each month of
 /// a year (a parameter rests for one), and votes, accusations and registrations beside them.
@@ -32,6 +28,7 @@ pub struct Founded {
     founding: Founding,
     made: Vec<Made>,
     issuer: Address,
+    venue: Option<FoundedVenue>,
 }
 
 /// A newly made home of a validator.
@@ -61,9 +58,9 @@ pub fn found(init: &Init, engine: FoundingEngine, size: u8) -> anyhow::Result<Fo
     genesis.issued_assets()?;
     let decimals = genesis.assets[0].decimals;
     let stake = init.founders_stake(decimals)?;
-    let shards = init.shards();
+    let shards = init.shards()?;
     let lanes = match init.lane {
-        true => lane::addresses(&init.addresses, usize::from(size), shards.count)?,
+        true => lane::addresses(&init.addresses, usize::from(size), shards)?,
         false => Vec::new(),
     };
     let mut made =
@@ -71,6 +68,8 @@ pub fn found(init: &Init, engine: FoundingEngine, size: u8) -> anyhow::Result<Fo
     // A validator pays for what its operator proposes, and for the accusations that it makes automatically.
     let fees = genesis.fee.saturating_mul(FOUNDER_FEES);
     genesis.balances.extend(made.iter().map(|one| (one.keys.account.address(), AssetId(0), fees)));
+    let first = folder.join(&made[0].name);
+    let venue = init.venue.then(|| FoundedVenue::make(&first, &mut genesis, fees, &passphrase)).transpose()?;
     let founder = |one: &Made| {
         let (key, account) = (one.keys.votes, one.keys.account.address());
         let address = validator_keys::address_of(&one.keys.links, &one.address);
@@ -91,34 +90,38 @@ pub fn found(init: &Init, engine: FoundingEngine, size: u8) -> anyhow::Result<Fo
     for home in made.iter().map(|one| folder.join(&one.name)).chain([folder.clone()]) {
         ::founding::genesis_file::write_with_founding(&home.join("genesis.json"), &genesis, Some(&founding))?;
     }
-    Ok(Founded { genesis, founding, made, issuer })
+    Ok(Founded { genesis, founding, made, issuer, venue })
 }
 
 /// Makes the home of one validator, without the genesis.
 fn make(init: &Init, index: u8, lanes: &[Vec<SocketAddr>], passphrase: &Zeroizing<String>) -> anyhow::Result<Made> {
     let name = format!("validator-{index}");
     let home = init.home.join(&name);
+    let shards = init.shards()?;
+    let (ports, local) = (shards.ports, |port| SocketAddr::from(([127, 0, 0, 1], port)));
     make_home(&home)?;
     let keys = validator_keys::make(&home, passphrase)?;
     let address = match init.addresses.get(usize::from(index)) {
         Some(address) => address.clone(),
-        None => format!("127.0.0.1:{}", NETWORK_PORT + u16::from(index)),
+        None => local(ports.network + u16::from(index)).to_string(),
     };
     ensure!(is_network_address(&address), "--address {address:?}: write host:port, such as a.example:9100");
-    let http = SocketAddr::from(([127, 0, 0, 1], HTTP_PORT + u16::from(index)));
+    let http = local(ports.http + u16::from(index));
     let registrar = || keystore::create_under(&home.join(lane::LANE_KEY_FILE), passphrase);
     let registrar = init.lane.then(registrar).transpose()?;
     let own = lanes.get(usize::from(index)).map_or(&[][..], Vec::as_slice);
-    let apart = init.shards().set_apart(&home, own, passphrase)?;
+    let apart = shards.set_apart(&home, own, passphrase)?;
     let template = lane::configure(node::config::TEMPLATE, index.into(), lanes, &apart);
-    let ethereum = SocketAddr::from(([127, 0, 0, 1], ETHEREUM_PORT + u16::from(index)));
-    write_config(&home, &template, [http, ethereum, listen(&address)?])?;
+    let ethereum = local(ports.ethereum + u16::from(index));
+    let mut listens = vec![http, ethereum, listen(&address)?];
+    listens.extend(ports.venue(index).into_iter().flatten().map(local));
+    write_config(&home, &template, &listens)?;
     let data = home.join("data");
     RealDisk::new(&data).with_context(|| data.display().to_string())?;
     node::validator::create_votes(&data)?;
     let account = Some(keys.account.address());
     let member = |registrar: primitives::SecretKey| {
-        let shards = lane::make_first_keys(&home, init.shards().count, passphrase)?;
+        let shards = lane::make_first_keys(&home, shards.count, passphrase)?;
         Ok(lane::FoundingMember { registrar: registrar.public(), shards, account })
     };
     let lane = registrar.map(member).transpose().map_err(|error: anyhow::Error| error)?;
@@ -142,21 +145,31 @@ fn listen(address: &str) -> anyhow::Result<SocketAddr> {
     Ok(SocketAddr::from(([0, 0, 0, 0], port.context("the address has no port")?)))
 }
 
-/// Writes the commented configuration with this validator's ports: of HTTP, Ethereum's JSON-RPC and the other
-/// validators.
-fn write_config(home: &Path, template: &str, own: [SocketAddr; 3]) -> anyhow::Result<()> {
-    let defaults = node::Config::default();
-    let mut text = template.to_string();
-    for (default, own) in [defaults.http.listen, defaults.ethereum.listen, defaults.network.listen].iter().zip(own) {
-        text = text.replace(&format!("listen = \"{default}\""), &format!("listen = \"{own}\""));
-    }
+/// Writes the commented configuration with this validator's addresses: of HTTP, Ethereum's JSON-RPC, the other
+/// validators, and of a venue, its OUCH and its feed. Those that are left out stay as they are.
+fn write_config(home: &Path, template: &str, own: &[SocketAddr]) -> anyhow::Result<()> {
+    let node::Config { http, ethereum, network, venue, .. } = node::Config::default();
+    let listens =
+        [http.listen, ethereum.listen, network.listen, venue.listen, venue.ouch_listen, venue.feed_listen].into_iter();
+    let changed: Vec<_> = listens.zip(own).map(|(default, own)| (quoted(&default), quoted(own))).collect();
+    // Line by line: a new address may be what another one was.
+    let line = |line: &str| match changed.iter().find(|(default, _)| line.ends_with(default)) {
+        Some((default, own)) => line.replace(default, own) + "\n",
+        None => line.to_string() + "\n",
+    };
+    let text: String = template.lines().map(line).collect();
     std::fs::write(home.join("walras.toml"), text).with_context(|| home.display().to_string())
+}
+
+fn quoted(address: &SocketAddr) -> String {
+    format!("listen = \"{address}\"")
 }
 
 impl Founded {
     /// Tells what is in the network's folder.
     pub fn report(&self, folder: &Path, json: bool) {
-        let Founded { genesis, founding, made, issuer } = self;
+        let Founded { genesis, founding, made, issuer, venue } = self;
+        let key = folder.join("issuer-key.json");
         let network = founding.digest(genesis).to_string();
         if json {
             let validator = |one: &Made| {
@@ -175,13 +188,14 @@ impl Founded {
                 "network": network,
                 "issuer": issuer.to_string(),
                 "validators": made.iter().map(validator).collect::<Vec<_>>(),
+                "venue": venue.as_ref().map(|venue| venue.to_json(&key)),
             });
             println!("{founded}");
             return;
         }
         println!("Network    {network}");
         println!("Chain      {}", genesis.chain);
-        println!("Issuer     {issuer} (key in {})", folder.join("issuer-key.json").display());
+        println!("Issuer     {issuer} (key in {})", key.display());
         for (index, one) in made.iter().enumerate() {
             let home = folder.join(&one.name);
             let (key, address, http) = (one.keys.votes, &one.address, one.http);
@@ -189,6 +203,7 @@ impl Founded {
         }
         println!("\nGive each home to its operator. Start each:");
         println!("  WALRAS_PASSPHRASE=… walras node --home {}", folder.join("validator-0").display());
+        venue.iter().for_each(|venue| venue.report(&key));
     }
 }
 

@@ -3,17 +3,21 @@
 mod aside;
 pub mod forks;
 pub mod founding;
+pub mod ports;
+mod venue;
 
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use ::founding::Succession;
 use anyhow::{Context, bail, ensure};
-use ledger::{Genesis, Limits, Listing, ListingTerms, PoolTerms};
+use ledger::{Genesis, Limits, Listing, ListingTerms, PoolTerms, VenueTerms};
 use primitives::{Address, Amount, AssetId, Fraction, PublicKey};
 
 use self::aside::Aside;
 use self::founding::EngineName;
+use self::ports::Ports;
+use self::venue::FoundedVenue;
 use crate::decimal::to_units;
 use crate::keystore::{self, Passphrase};
 use crate::lane;
@@ -29,9 +33,11 @@ pub const DEMO_CHAIN: u64 = ledger::DEVELOPERS_CHAIN;
   walras init --home ./exchange --asset USD:6 --asset EUR:6 --asset BTC:8 --supply 1000000
   walras init --home ./exchange --contracts --chain 70417 # with Ethereum transactions
   walras init --home ./exchange --contracts --chain 70417 --fork bpo1@100000 --fork bpo2@200000
+  walras init --home ./exchange --venue                   # with a venue, which one command opens
   walras init --home ./exchange --genesis genesis.json    # join a chain that exists
   walras init --home ./network --validators 4             # the homes of four validators on this machine
   walras init --home ./network --validators 4 --lane      # the same, with a payment lane
+  walras init --home ./second --validators 4 --base-port 20000 # beside it, on ports from 20000 on
   walras init --home ./network --validators 4 --listings  # assets are listed on the running chain
   walras init --home ./network --validators 4 --address a.example:9100 --address b.example:9100 \\
     --address c.example:9100 --address d.example:9100")]
@@ -86,6 +92,11 @@ pub struct Init {
     /// Where the others reach a validator (UDP), host and port: given once for each validator, in order.
     #[arg(long = "address", value_name = "HOST:PORT", requires = "validators")]
     pub addresses: Vec<String>,
+    /// The first port of a network on this machine: all others count up from it. They are those of HTTP, then of
+    /// Ethereum's JSON-RPC, of the other validators, of venues and of the payment lane.
+    #[arg(long, value_name = "PORT", requires = "validators", conflicts_with = "addresses",
+        value_parser = clap::value_parser!(u16).range(1..))]
+    base_port: Option<u16>,
     /// Stake of each validator, in decimals of the first asset, such as 25000. The default is a tenth of the supply, so
     /// that nobody has a large part of all stakes by accident.
     #[arg(long, value_name = "AMOUNT", requires = "validators")]
@@ -98,6 +109,10 @@ pub struct Init {
     /// asset can open pools far from every price, beside which batches of their group may not be full.
     #[arg(long, conflicts_with = "genesis")]
     pub pools: bool,
+    /// Venues of continuous markets. The first one is prepared in the first validator's home, or in that of the only
+    /// node: its keys are made, its operator has units for fees, and its node runs it. The printed command opens it.
+    #[arg(long, conflicts_with = "genesis")]
+    pub venue: bool,
     /// Everybody lists assets on the running chain, for ten million fees at first. Without it nobody does.
     #[arg(long, conflicts_with = "genesis")]
     pub listings: bool,
@@ -192,12 +207,13 @@ struct Made {
     issuer: Option<Address>,
     /// The key of a node that joins validators.
     validator: Option<PublicKey>,
+    venue: Option<FoundedVenue>,
 }
 
 impl Init {
     pub fn run(mut self, json: bool) -> anyhow::Result<ExitCode> {
         let home = self.home.clone();
-        self.shards().check(self.lane_bls)?;
+        self.shards()?.check(self.lane_bls)?;
         let engine = self.engine.unwrap_or(if self.validators.is_some() { EngineName::Dbft } else { EngineName::Solo });
         let founders = match (self.validators, engine.engine()) {
             (Some(size), Some(engine)) => Some((engine, size)),
@@ -232,15 +248,18 @@ impl Init {
                 (self.make(key.public().address())?, None)
             }
         };
-        let (genesis, config) = match self.lane {
+        let (mut genesis, config) = match self.lane {
             true => self.found_lane(genesis)?,
             false => (genesis, node::config::TEMPLATE.into()),
         };
+        std::fs::write(file("walras.toml"), config).with_context(|| home.display().to_string())?;
+        let fees = genesis.fee.saturating_mul(self::founding::FOUNDER_FEES);
+        let found = || FoundedVenue::make(home, &mut genesis, fees, &self.passphrase.read_new()?);
+        let venue = self.venue.then(found).transpose()?;
         genesis.issued_assets()?;
         ::founding::genesis_file::write_with_founding(&file("genesis.json"), &genesis, founding.as_ref())?;
-        std::fs::write(file("walras.toml"), config).with_context(|| home.display().to_string())?;
         let validator = founding.map(|_| founding::make_newcomer(home, &self.passphrase)).transpose()?;
-        Ok(Made { genesis, issuer, validator })
+        Ok(Made { genesis, issuer, validator, venue })
     }
 
     /// Founds the lane of a node that is its whole committee and makes its keys. Also returns the configuration of
@@ -250,9 +269,9 @@ impl Init {
         let key = keystore::create_under(&self.home.join(lane::LANE_KEY_FILE), &passphrase)?.public();
         let data = self.home.join("data");
         store::RealDisk::new(&data).with_context(|| data.display().to_string())?;
-        let founded = self.shards();
+        let founded = self.shards()?;
         let shards = lane::make_first_keys(&self.home, founded.count, &passphrase)?;
-        let addresses = lane::addresses(&[], 1, founded.count)?;
+        let addresses = lane::addresses(&[], 1, founded)?;
         let apart = founded.set_apart(&self.home, &addresses[0], &passphrase)?;
         let config = lane::configure(node::config::TEMPLATE, 0, &addresses, &apart);
         let member = lane::FoundingMember { registrar: key, shards, account: None };
@@ -267,8 +286,20 @@ impl Init {
     }
 
     /// How the shards of a lane are founded.
-    pub fn shards(&self) -> lane::FoundingShards {
-        lane::FoundingShards { count: self.shards, apart: self.apart }
+    ///
+    /// # Errors
+    /// If there are too few ports.
+    pub fn shards(&self) -> anyhow::Result<lane::FoundingShards> {
+        Ok(lane::FoundingShards { count: self.shards, apart: self.apart, ports: self.ports()? })
+    }
+
+    /// Where the first validator listens.
+    fn ports(&self) -> anyhow::Result<Ports> {
+        let shards = if self.lane { self.shards } else { 0 };
+        match (self.base_port, self.validators) {
+            (Some(base), Some(size)) => Ports::counted_from(base, size, shards),
+            _ => Ok(Ports::default()),
+        }
     }
 
     /// What each founder stakes, in units of the first asset.
@@ -303,6 +334,7 @@ impl Init {
             assets,
             balances,
             pools: self.pools.then(PoolTerms::default),
+            venues: self.venue.then(VenueTerms::default),
             listings: if self.listings { ListingTerms::priced() } else { ListingTerms::default() },
             forks: forks::schedule(&self.forks)?,
             ..Genesis::default()
@@ -330,7 +362,8 @@ impl Init {
 
 impl Made {
     fn report(&self, home: &Path, json: bool) {
-        let Made { genesis, issuer, validator } = self;
+        let Made { genesis, issuer, validator, venue } = self;
+        let key = home.join("issuer-key.json");
         let digest = genesis.digest();
         if json {
             let made = serde_json::json!({
@@ -339,6 +372,7 @@ impl Made {
                 "genesis": digest.to_string(),
                 "issuer": issuer.map(|address| address.to_string()),
                 "validator_key": validator.map(|key| key.to_string()),
+                "venue": venue.as_ref().map(|venue| venue.to_json(&key)),
             });
             println!("{made}");
             return;
@@ -347,12 +381,13 @@ impl Made {
         println!("Chain      {}", genesis.chain);
         println!("Genesis    {digest}");
         if let Some(issuer) = issuer {
-            println!("Issuer     {issuer} (key in {})", home.join("issuer-key.json").display());
+            println!("Issuer     {issuer} (key in {})", key.display());
         }
         if let Some(key) = validator {
             println!("Validator  {key} (it follows until an account has staked for it: walras wallet stake)");
         }
         println!("\nStart it:  walras node --home {}", home.display());
+        venue.iter().for_each(|venue| venue.report(&key));
     }
 }
 

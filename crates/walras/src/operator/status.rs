@@ -59,6 +59,7 @@ fn lines(status: &NodeStatus, validator: Option<&ValidatorStatus>, unready: Opti
     ];
     lines.extend(status.stalled.clone());
     lines.extend(validator.map(role));
+    lines.extend(validator.and_then(|of| of.admission.clone()));
     lines
 }
 
