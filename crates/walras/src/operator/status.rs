@@ -74,7 +74,7 @@ fn role(of: &ValidatorStatus) -> String {
         "{what} of epoch {}: {} of {} others connected, {} needed to decide; decided {}, certified {} (others {})",
         of.epoch,
         of.connected,
-        of.validators.saturating_sub(1),
+        of.validators.saturating_sub(usize::from(!of.follows)),
         of.needed,
         of.decided,
         of.certified,
