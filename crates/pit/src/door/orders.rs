@@ -119,8 +119,9 @@ async fn results_of(given: Vec<Answer>) -> Vec<PlacedResult> {
 
 /// Places lists of orders, each under one signature; a result for each order, in their order, has the reports that it
 /// caused at once.
-#[utoipa::path(post, path = "/v1/venue/lists", request_body = PlaceListsBody, responses((status = 200, body = PlacedBody),
-    (status = 400, body = ErrorBody), (status = 503, body = ErrorBody), (status = 507, body = ErrorBody)))]
+#[utoipa::path(post, path = "/v1/venue/lists", request_body = PlaceListsBody,
+    responses((status = 200, body = PlacedBody), (status = 400, body = ErrorBody), (status = 503, body = ErrorBody),
+    (status = 507, body = ErrorBody)))]
 pub(super) async fn place_lists(
     State(api): State<Api>,
     Extension(visitor): Extension<Visitor>,

@@ -61,8 +61,11 @@ fn settles(world: &World) -> Vec<Settle> {
 }
 
 fn is_accepted(effects: &[VenueEffect]) -> usize {
-    let accepted = |effect: &&VenueEffect| matches!(effect, VenueEffect::Report(report) if matches!(report.what, ReportKind::Accepted(_)));
-    effects.iter().filter(accepted).count()
+    let is_accepted = |effect: &&VenueEffect| match effect {
+        VenueEffect::Report(report) => matches!(report.what, ReportKind::Accepted(_)),
+        _ => false,
+    };
+    effects.iter().filter(is_accepted).count()
 }
 
 #[test]

@@ -4,6 +4,7 @@
 mod by_tshark;
 mod follower;
 mod full_disk;
+mod killed;
 mod order_system;
 mod over_fix;
 mod over_nassau;
@@ -22,14 +23,13 @@ use std::path::PathBuf;
 use std::process::{Child, Stdio};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use api::{OrderBody, OrderNumberBody, RequestBody};
+use api::RequestBody;
 use follower::Follower;
 use participant::Ouch;
 use pit::door::VenueStatusBody;
-use pit::door::bodies::{list_body, order_body, request_body};
+use pit::door::bodies::{order_body, request_body};
 use primitives::venue::{
-    ListEntry, OrderLife, OrderList, OrderNumber, SelfTradeRule, SignedOrder, SignedReport, VenueOrder, VenueReport,
-    VenueSide,
+    OrderLife, OrderNumber, SelfTradeRule, SignedOrder, SignedReport, VenueOrder, VenueReport, VenueSide,
 };
 use primitives::{Digest, SecretKey};
 use process::{Process, agent, walras};
@@ -256,13 +256,6 @@ impl Market {
         answer["results"][0].clone()
     }
 
-    /// The same orders under one signature.
-    fn list(&self, person: &str, orders: &[SignedOrder]) -> Value {
-        let entries = orders.iter().map(|signed| ListEntry { order: signed.order, replaces: None }).collect();
-        let list = OrderList::sign(&self.scope.network, 0, [7; 32], entries, &self.trading(person)).expect("plain");
-        json!({ "lists": [list_body(&list)] })
-    }
-
     fn request(&self, person: &str, ask: TraderAsk) -> RequestBody {
         // Stamps are used once.
         std::thread::sleep(std::time::Duration::from_millis(2));
@@ -329,7 +322,7 @@ fn orders_are_executed_and_settled_over_every_way_in_and_a_killed_node_goes_on()
     over_a_bridge(&mut market);
     over_fix::orders(&mut market);
     market.follow();
-    killed_while_trading(&mut market);
+    killed::while_trading(&mut market);
     // The feed has another session now.
     market.follow();
     let by_others = over_quickfix::orders(&mut market) + over_nassau::orders(&mut market);
@@ -440,59 +433,6 @@ fn over_a_bridge(market: &mut Market) {
     let report = report_of(kept.trim());
     assert!(report.fill().index == 2 && report.is_signed(&market.scope.network));
     market.next = 2_000_000;
-}
-
-fn killed_while_trading(market: &mut Market) {
-    // Orders that trade with each other, and a kill before their fills can be settled.
-    let sells: Vec<SignedOrder> = (0..20).map(|at| market.order("bob", VenueSide::Sell, 101 + at % 5, 2)).collect();
-    let buys: Vec<SignedOrder> = (0..20).map(|_| market.order("alice", VenueSide::Buy, 105, 2)).collect();
-    let bodies = |orders: &[SignedOrder]| {
-        let bodies: Vec<OrderBody> = orders.iter().map(|order| order_body(order, None)).collect();
-        json!({ "orders": bodies })
-    };
-    // The ladder is under one signature.
-    let ladder = market.list("bob", &sells);
-    let (status, rests) = market.post("/v1/venue/lists", &ladder);
-    assert_eq!((status, rests["results"].as_array().map(Vec::len)), (200, Some(20)), "{rests}");
-    let mut forged = ladder.clone();
-    forged["lists"][0]["orders"][3]["lots"] = json!(3);
-    let (status, refused) = market.post("/v1/venue/lists", &forged);
-    assert!(status == 400 && refused.to_string().contains("lists[0]: the signature of the list"), "{refused}");
-    let (status, first) = market.post("/v1/venue/orders", &bodies(&buys));
-    assert_eq!(status, 200);
-    let past = past::is_whole(market, 25);
-    drop(market.node.take());
-    market.start();
-    market.until(|status| status.standing == "runs" && status.paused.is_none());
-    past::is_as_before(market, &past);
-    // A retry after the crash is no second order.
-    let (_, again) = market.post("/v1/venue/lists", &ladder);
-    for at in 0..sells.len() {
-        let [retried, accepted] = [&again, &rests].map(|answer| &answer["results"][at]["reports"][0]["accepted"]);
-        assert!(retried.is_object() && retried == accepted, "{again}");
-    }
-    let (_, again) = market.post("/v1/venue/orders", &bodies(&buys));
-    for at in 0..buys.len() {
-        let [retried, accepted] = [&again, &first].map(|answer| &answer["results"][at]["reports"][0]["accepted"]);
-        assert_eq!(retried, accepted, "{again}");
-    }
-    market.settled(25);
-    let fills = market.ask("alice", TraderAsk::Fills(0));
-    assert_eq!(fills["fills"].as_array().map(Vec::len), Some(25), "{fills}");
-    let OrderNumber { incarnation, day, reference } = buys[0].order.number;
-    let number = OrderNumberBody { incarnation, day, reference };
-    let told = &fills["fills"]
-        .as_array()
-        .expect("fills")
-        .iter()
-        .find(|fill| fill["number"] == json!(number))
-        .expect("hers")["report"];
-    assert_eq!(told, &first["results"][0]["reports"][1]["executed"]["report"], "the same bytes as before the crash");
-    // And it trades on.
-    let (sell, buy) = (market.order("bob", VenueSide::Sell, 101, 1), market.order("alice", VenueSide::Buy, 101, 1));
-    market.place(&sell);
-    assert_eq!(kinds(&market.place(&buy)), ["accepted", "executed"]);
-    market.settled(26);
 }
 
 /// The owner fences the incarnation: its orders are void, and the next one trades where its operator has prepared it.
