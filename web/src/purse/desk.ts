@@ -13,21 +13,32 @@ export type Desk = {
 
 export function deskOf(problem: ReturnType<typeof notice>, isBusy: (busy: boolean) => void): Desk {
   let busy = false;
+  // Those that are taken out of the page meanwhile come back to it.
+  let buttons: WeakRef<HTMLButtonElement>[] = [];
+  function say(now: boolean): void {
+    busy = now;
+    isBusy(now);
+    buttons = buttons.filter((one) => one.deref());
+    // Not `disabled`: who presses by the keyboard would lose the place.
+    for (const one of buttons) one.deref()!.ariaDisabled = now ? "true" : null;
+  }
   async function act(work: () => Promise<void>): Promise<void> {
     if (busy) return;
-    busy = true;
-    isBusy(true);
+    say(true);
     problem.say(null);
     try {
       await work();
     } catch (error) {
       problem.say(explain(error instanceof ClientError ? new Told(inPageWords(error.message)) : error));
     }
-    busy = false;
-    isBusy(false);
+    say(false);
   }
-  /** A button that is drawn while something is under way waits for its end, as those that stand there do. */
-  const button = (attributes: { type?: string; click?: () => void }, text: string) => h("button", { ...attributes, "aria-disabled": busy && "true" }, text);
+  /** A button that waits, as all others do, for the end of what is under way: no press is lost. */
+  function button(attributes: { type?: string; click?: () => void }, text: string): HTMLButtonElement {
+    const made = h("button", { ...attributes, "aria-disabled": busy && "true" }, text);
+    buttons.push(new WeakRef(made));
+    return made;
+  }
   const submits = (work: () => Promise<void>) => (event: Event) => {
     event.preventDefault();
     void act(work);

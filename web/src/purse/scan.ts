@@ -69,10 +69,12 @@ function camera(desk: Desk, detector: Detector, read: (text: string) => Promise<
     while (stream === own && video.isConnected) {
       // A picture that has not come yet, or is out of focus, is looked at again.
       const [code] = await detector.detect(video).catch(() => []);
-      if (code && stream === own) {
+      // While something else is under way the code stays before the camera.
+      const take = async () => {
         close();
-        return desk.act(async () => read(code.rawValue));
-      }
+        await read(code!.rawValue);
+      };
+      if (code && stream === own) await desk.act(take);
       await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
     }
     if (stream === own) close();

@@ -30,11 +30,7 @@ export function pursePanel(live: Live) {
   const problem = notice();
   const body = h("div", { class: "purse" });
   const element = panel("Purse", {}, h("p", { class: "caption" }, INTRO), problem.element, body);
-  const desk = deskOf(problem, (busy) => {
-    element.ariaBusy = busy ? "true" : null;
-    // Not `disabled`: who presses by the keyboard would lose the place.
-    for (const button of body.querySelectorAll("button:not(.copy)")) button.ariaDisabled = busy ? "true" : null;
-  });
+  const desk = deskOf(problem, (busy) => (element.ariaBusy = busy ? "true" : null));
   const { act, action, form } = desk;
   let account: ReturnType<typeof accountPart> | null = null;
   const timer = setInterval(() => void settleQuietly(), SETTLE_PAUSE_MS);
