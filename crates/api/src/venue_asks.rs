@@ -72,6 +72,7 @@ pub struct OrderBody {
     pub replaces: Option<RequestBody>,
 }
 
+// The fields of `OrderBody` anew: serde joins no bodies that refuse unknown fields.
 /// An order of a list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]

@@ -1,6 +1,6 @@
 //! Orders whose bytes and signatures are checked, before they reach a root.
 
-use std::io::{Read, Result as IoResult, Write};
+use std::io::{Error, ErrorKind, Read, Result as IoResult, Write};
 
 use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::venue::{
@@ -63,9 +63,9 @@ pub struct CheckedOrderList {
 
 impl CheckedOrderList {
     /// A list of a journal, which takes only what was checked.
-    pub(crate) fn journaled(network: &Digest, venue: VenueId, list: OrderList) -> CheckedOrderList {
-        let tree = list.journaled();
-        CheckedOrderList::of(network, venue, list, tree)
+    pub(crate) fn journaled(network: &Digest, venue: VenueId, list: OrderList) -> Result<CheckedOrderList, ListFault> {
+        let tree = list.journaled()?;
+        Ok(CheckedOrderList::of(network, venue, list, tree))
     }
 
     fn of(network: &Digest, venue: VenueId, list: OrderList, tree: CheckedList) -> CheckedOrderList {
@@ -101,8 +101,10 @@ impl BorshSerialize for CheckedOrderList {
 impl BorshDeserialize for CheckedOrderList {
     fn deserialize_reader<R: Read>(from: &mut R) -> IoResult<CheckedOrderList> {
         let (list, digests) = <(OrderList, Vec<Digest>)>::deserialize_reader(from)?;
-        let tree = list.journaled();
-        Ok(CheckedOrderList { list, tree, digests })
+        match list.journaled() {
+            Ok(tree) if digests.len() == list.entries.len() => Ok(CheckedOrderList { list, tree, digests }),
+            _ => Err(Error::new(ErrorKind::InvalidData, "no root wrote this list")),
+        }
     }
 }
 

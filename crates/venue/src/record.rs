@@ -141,7 +141,8 @@ impl WrittenInput<VenueInput> {
             WrittenInput::List(session, key, WrittenList { seed, entries, signature }) => {
                 let list = OrderList { key: key.read(core)?, seed, entries, signature };
                 let (network, venue) = (&core.settings.network, core.settings.venue);
-                VenueInput::List(session, CheckedOrderList::journaled(network, venue, list))
+                let list = CheckedOrderList::journaled(network, venue, list).map_err(|fault| fault.to_string())?;
+                VenueInput::List(session, list)
             }
             WrittenInput::Other(input) => input,
         })
@@ -402,6 +403,34 @@ mod tests {
         assert_eq!((&read[..], whole - known), (&inputs[..], 28));
         let unknown = WrittenInput::<VenueInput>::Cancel(9, WrittenKey::Known(1), number(7), 0).read(&machine.core);
         assert_eq!(unknown, Err("it names key 1, which the root did not know".into()));
+    }
+
+    /// Seed and signature stand there once, and what no root wrote is an error.
+    #[test]
+    fn a_list_is_read_as_it_was_and_a_broken_one_is_refused() {
+        let key = SecretKey::from_seed([7; 32]);
+        let (machine, order) = (machine(&key.public()), *checked(&key).order());
+        let entry = |reference| ListEntry { order: VenueOrder { number: number(reference), ..order }, replaces: None };
+        let list = OrderList::sign(&NETWORK, 5, [3; 32], (7..10).map(entry).collect(), &key).expect("plain");
+        let checked = CheckedOrderList::journaled(&NETWORK, 5, list.clone()).expect("plain");
+        let inputs = [VenueInput::List(9, checked)];
+        assert_eq!(read_again(&machine, 1, &inputs).0, inputs);
+        assert_eq!(
+            borsh::from_slice::<VenueInput>(&borsh::to_vec(&inputs[0]).expect("memory")).expect("read"),
+            inputs[0]
+        );
+        for entries in [Vec::new(), vec![list.entries[1], list.entries[0]], vec![list.entries[0]; 65]] {
+            let (seed, signature) = (list.seed, list.signature);
+            let broken = WrittenList { seed, entries: entries.clone(), signature };
+            assert!(WrittenInput::<VenueInput>::List(9, WrittenKey::Known(0), broken).read(&machine.core).is_err());
+            let broken = OrderList { key: list.key, seed, entries, signature };
+            assert!(
+                borsh::from_slice::<CheckedOrderList>(
+                    &borsh::to_vec(&(broken, vec![Digest([0; 32])])).expect("memory")
+                )
+                .is_err()
+            );
+        }
     }
 
     #[test]

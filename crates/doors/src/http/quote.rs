@@ -40,7 +40,8 @@ impl Asked {
             units @ 1..=MAX_ISSUED => Ok(units),
             _ => Err(Failure::malformed(format!("{name}: write 1 to {MAX_ISSUED} units"))),
         };
-        let bound = self.bound.as_deref().unwrap_or_default();
+        let lacks = "bound: an exact order has one: the most units that it pays, or the fewest that it gets";
+        let bound = self.bound.as_deref().ok_or_else(|| Failure::malformed(lacks))?;
         Ok(Some((side, units("amount", &self.amount)?, units("bound", bound)?)))
     }
 }

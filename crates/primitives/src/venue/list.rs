@@ -240,17 +240,20 @@ impl OrderList {
     /// # Errors
     /// [`ListFault`] names the first fault.
     pub fn verify(&self, network: &Digest, venue: VenueId) -> Result<CheckedList, ListFault> {
-        self.check()?;
-        let checked = self.journaled();
+        let checked = self.journaled()?;
         let header = self.header(venue, &checked.tree);
         let is_signed = self.key.verify(&header.signing_bytes(network), &self.signature);
         is_signed.then_some(checked).ok_or(ListFault::Signature)
     }
 
-    /// The list of a journal, which takes only what was checked.
-    pub fn journaled(&self) -> CheckedList {
+    /// The list of a journal, which takes only what was verified: its fields are checked, and its signature is not.
+    ///
+    /// # Errors
+    /// [`ListFault`] names the first fault of the fields: no root wrote them.
+    pub fn journaled(&self) -> Result<CheckedList, ListFault> {
+        self.check()?;
         let salts = self.salts();
-        CheckedList { signature: self.signature, tree: self.tree(&salts), salts }
+        Ok(CheckedList { signature: self.signature, tree: self.tree(&salts), salts })
     }
 
     fn check(&self) -> Result<(), ListFault> {
