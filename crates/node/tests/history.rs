@@ -2,6 +2,7 @@
 //! it was off, and says from where on it knows.
 
 use std::path::Path;
+use std::sync::{PoisonError, RwLock};
 
 use ledger::{Genesis, Listing};
 use node::{Config, Node};
@@ -42,8 +43,20 @@ fn pay(sequence: u64) -> Transaction {
     signed(1, sequence, Operation::Pay { to: key(2).public().address(), asset: AssetId(1), amount: 10 + sequence })
 }
 
+/// A process that begins has all open files of this one for a moment, and with them the lock of a store: no store may
+/// be opened again meanwhile. Tests of this file run side by side.
+static BEGINS: RwLock<()> = RwLock::new(());
+
+/// Begins or ends a process while no node of these tests runs.
+#[cfg(feature = "postgres")]
+fn apart<T>(work: impl FnOnce() -> T) -> T {
+    let _alone = BEGINS.write().unwrap_or_else(PoisonError::into_inner);
+    work()
+}
+
 /// Runs a node over a directory: commits these transactions one block after the other, and asks these paths.
 fn run(config: Config, data: &Path, transactions: Vec<Transaction>, paths: &[String]) -> Vec<Value> {
+    let _runs = BEGINS.read().unwrap_or_else(PoisonError::into_inner);
     let (runtime, paths) = (tokio::runtime::Runtime::new().expect("threads"), paths.to_vec());
     runtime.block_on(async {
         let node = Node::start(config, &genesis(), data, None).await.expect("starts");
@@ -130,7 +143,7 @@ fn an_index_that_was_off_or_lost_is_made_from_the_blocks_that_are_kept() {
 #[cfg(feature = "postgres")]
 #[test]
 fn a_history_in_postgres_is_the_one_in_files() {
-    let Some(mut server) = relational::TestServer::start() else { return };
+    let Some(mut server) = apart(relational::TestServer::start) else { return };
     let dir = tempfile::tempdir().expect("a directory");
     let data = dir.path().join("data");
     let mut sql = config();
@@ -142,7 +155,7 @@ fn a_history_in_postgres_is_the_one_in_files() {
     }
     assert_eq!(in_files[4], in_postgres[4], "the definite answer about an order");
     // The database ends and begins while the node is off, and blocks are made that it does not hear of.
-    server.crash();
+    apart(|| server.crash());
     let in_files = run(config(), &data, vec![pay(4)], &all());
     let in_postgres = run(sql.clone(), &data, vec![], &all());
     assert_eq!((&in_files[0], &in_files[1], &in_files[2]), (&in_postgres[0], &in_postgres[1], &in_postgres[2]));
@@ -154,6 +167,7 @@ fn a_history_in_postgres_is_the_one_in_files() {
     let without = run(sql, &data, vec![pay(6)], &[of(1, "orders"), "/v1/status".into()]);
     assert_eq!(without[0]["error"]["code"], "history_failed", "{}", without[0]);
     assert!(without[1]["height"].as_u64().is_some_and(|height| height > 6));
+    apart(|| drop(server));
 }
 
 /// An answer as it would be at another's height.
