@@ -665,7 +665,8 @@ mod tests {
             let row = schemes.iter().find(|row| row["validators"] == n && row["scheme"] == scheme).expect("a row");
             row["cpu_us_per_payment"].as_f64().expect("a number")
         };
-        // A naive certificate has a signature of each of 19 for every payment; a tree's roots hold for all of its payments.
+        // A naive certificate has a signature of each of 19 for every payment; a tree's roots hold for all of its
+        // payments.
         assert!(cost(28, "naive") > 2.0 * cost(28, "merkle"), "{schemes:?}");
         assert!(cost(28, "naive") > 2.0 * cost(4, "naive"), "{schemes:?}");
         for row in schemes {
