@@ -32,9 +32,11 @@ const DEPOSIT: u64 = 1 << 45;
 const TICK: u32 = 100;
 const LOTS: u32 = 1 << 20;
 /// Milliseconds between blocks: entries of orders end, and fills settle, as fast as a chain allows.
-const INTERVAL_MS: u64 = 200;
+const INTERVAL_MS: u64 = 50;
 /// Heights that an order lives. What it leaves behind ends with it, and a key has few such entries.
-pub(super) const LIFE: u64 = 8;
+pub(super) const LIFE: u64 = 32;
+/// Bytes of a settle: as many as there can be, or settles would bound the rate.
+const SETTLE_BYTES: u32 = 1 << 20;
 /// Heights that the order lives from which all take.
 const RESTS: u64 = 80_000;
 /// Of those who trade, the one who quotes.
@@ -75,7 +77,14 @@ pub(super) struct Market {
 
 fn genesis(traders: usize, delay: Delay) -> Genesis {
     let people = (0..traders).chain([MAKER]).map(account).chain([owner(), operator()]);
-    let terms = VenueTerms { delay, entries_max: 1 << 24, venues_max: 1, per_block: 1 << 18, ..VenueTerms::default() };
+    let terms = VenueTerms {
+        delay,
+        settle_bytes: SETTLE_BYTES,
+        entries_max: 1 << 24,
+        venues_max: 1,
+        per_block: 1 << 18,
+        ..VenueTerms::default()
+    };
     Genesis {
         chain: CHAIN,
         fee: 1,
