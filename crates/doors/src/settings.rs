@@ -1,7 +1,7 @@
 //! The operator's settings of the doors: the section `[http]` of the configuration.
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
@@ -57,17 +57,9 @@ pub struct Http {
 }
 
 impl Http {
-    /// Resolves relative paths against a directory.
-    pub fn within(mut self, directory: &Path) -> Http {
-        for path in [
-            &mut self.certificate,
-            &mut self.certificate_key,
-            &mut self.operator_token_file,
-            &mut self.submit_token_file,
-        ] {
-            *path = path.take().map(|path| directory.join(path));
-        }
-        self
+    /// The files that they may name.
+    pub fn files(&mut self) -> [&mut Option<PathBuf>; 4] {
+        [&mut self.certificate, &mut self.certificate_key, &mut self.operator_token_file, &mut self.submit_token_file]
     }
 }
 

@@ -214,6 +214,20 @@ pub enum ConfigError {
 pub const TEMPLATE: &str = include_str!("config.toml");
 
 impl Config {
+    /// The settings with every file that they name below a home, unless it is named from the root on.
+    pub fn within(mut self, home: &Path) -> Config {
+        let files = [
+            &mut self.network.signer,
+            &mut self.venue.edge_secret,
+            &mut self.history.postgres_password_file,
+            &mut self.history.postgres_ca,
+        ];
+        for path in files.into_iter().flatten().chain(self.http.files().into_iter().flatten()) {
+            *path = home.join(&path);
+        }
+        self
+    }
+
     /// Reads a file (defaults if there is none), then the variables that begin with `WALRAS_`.
     ///
     /// # Errors
@@ -256,10 +270,7 @@ fn known() -> toml::Table {
     let history = &mut defaults.history;
     history.postgres = Some(String::new());
     (history.postgres_password_file, history.postgres_ca) = (Some(PathBuf::new()), Some(PathBuf::new()));
-    let http = &mut defaults.http;
-    for path in
-        [&mut http.certificate, &mut http.certificate_key, &mut http.operator_token_file, &mut http.submit_token_file]
-    {
+    for path in defaults.http.files() {
         *path = Some(PathBuf::new());
     }
     toml::Table::try_from(defaults).expect("the defaults are a table")
@@ -396,6 +407,29 @@ mod tests {
             shown += 1;
         }
         assert!(shown >= 3, "{shown} settings");
+    }
+
+    /// What the template shows as a file's name is one below the home.
+    #[test]
+    fn files_are_named_from_the_home_on() {
+        let (home, mut section, mut shown) = (Path::new("/a home"), String::new(), 0);
+        for line in TEMPLATE.lines() {
+            if line.starts_with('[') {
+                section = line.into();
+            }
+            let Some((key, name)) = line.strip_prefix("# ").and_then(|line| line.split_once(" = ")) else { continue };
+            let name = name.trim_matches('"');
+            if key.contains(' ') || name.contains(|sign: char| !sign.is_ascii_lowercase() && !"-.".contains(sign)) {
+                continue;
+            }
+            let text = format!("{section}\n{key} = \"{name}\"\n");
+            let within = load(&text, &[]).expect("sound").within(home);
+            let table = toml::Table::try_from(within).expect("a table");
+            let found = table[section.trim_matches(['[', ']'])][key].as_str().expect("a text");
+            assert_eq!(Path::new(found), home.join(name), "{text}");
+            shown += 1;
+        }
+        assert!(shown >= 6, "{shown} files");
     }
 
     #[test]

@@ -118,7 +118,7 @@ impl Node {
         Ok(Node { exchange, doors })
     }
 
-    /// Refuses the settings of doors that a start would refuse. Nothing is bound.
+    /// Refuses the settings of doors and of the history that a start would refuse. Nothing is bound or reached.
     ///
     /// # Errors
     /// [`StartError`].
@@ -131,6 +131,7 @@ impl Node {
         {
             return Err(StartError::Developers(listen));
         }
+        history::check(&config.history, &genesis.digest()).map_err(ExchangeError::from)?;
         let has_contracts = genesis.limits.has_contracts();
         Ok(doors::check(&config.http, own.into_iter().take(1 + usize::from(has_contracts)))?)
     }

@@ -73,8 +73,7 @@ impl NodeCommand {
         if let Some(listen) = self.ethereum_listen {
             config.ethereum.listen = listen;
         }
-        config.http = config.http.within(&self.home);
-        Ok(config)
+        Ok(config.within(&self.home))
     }
 
     /// Runs the node until it is stopped. It begins again where its pipeline asks for that.

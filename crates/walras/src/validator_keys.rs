@@ -53,7 +53,7 @@ pub fn open(home: &Path, config: &Config, passphrase: &Passphrase) -> anyhow::Re
             path.display()
         )
     };
-    let votes: Arc<dyn Signer> = Arc::new(RemoteSigner::connect(&home.join(socket))?);
+    let votes: Arc<dyn Signer> = Arc::new(RemoteSigner::connect(socket)?);
     Ok(OwnKeys { votes, links, account })
 }
 

@@ -38,6 +38,13 @@ pub(crate) struct History {
     pub thread: OnceLock<Thread>,
 }
 
+/// Refuses settings under which no history can be kept. No database is reached.
+pub(crate) fn check(config: &HistoryConfig, network: &Digest) -> Result<(), HistoryIndexError> {
+    // The index in files has no settings, and makes its folder.
+    let is_elsewhere = config.keep && config.postgres.is_some();
+    if is_elsewhere { HistoryIndex::open(config, network, Path::new("")).map(drop) } else { Ok(()) }
+}
+
 impl History {
     /// Opens the index. A node runs without it if it cannot be opened, but for a setting that must be changed.
     /// `recovered` is the height that the node has when it starts.

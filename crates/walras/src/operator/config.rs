@@ -50,10 +50,9 @@ impl Settings {
         let name = home.display();
         ensure!(path.exists(), "{name} is no home; make one with: walras init --home {name}");
         let (genesis, founding) = ::founding::genesis_file::read_with_founding(&path)?;
-        let config = config(home)?;
-        let inside = Config { http: config.http.clone().within(home), ..config.clone() };
-        Node::check(&inside, &genesis)?;
-        HostedVenue::check(home, &inside)?;
+        let config = config(home)?.within(home);
+        Node::check(&config, &genesis)?;
+        HostedVenue::check(home, &config)?;
         Ok(Settings { config, genesis, founding })
     }
 

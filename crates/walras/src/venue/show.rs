@@ -81,7 +81,8 @@ fn market_in_words(market: &VenueMarketBody, assets: &Assets) -> anyhow::Result<
         decimals: [base.decimals, quote.decimals],
     };
     Ok(format!(
-        "  market {} {}/{}: lots of {} {}, ticks of {} {}, at most {} lots an order, fees of at most {}%, {} a lot for a bust",
+        "  market {} {}/{}: lots of {} {}, ticks of {} {}, at most {} lots an order, fees of at most {}%, {} a lot for a \
+         bust\n    in OUCH and FIX M{}: a quantity of 1 is {} {}, a price of 1 in OUCH or 0.0001 in FIX is {} {} for each {}",
         market.market,
         base.symbol,
         quote.symbol,
@@ -92,6 +93,12 @@ fn market_in_words(market: &VenueMarketBody, assets: &Assets) -> anyhow::Result<
         terms.lots_max,
         format_units(terms.fee_cap_ppm.into(), 4),
         assets.money(&terms.penalty, &assets.first()?.symbol),
+        market.market,
+        ticks.lots(1),
+        base.symbol,
+        ticks.price(1),
+        quote.symbol,
+        base.symbol,
     ))
 }
 
