@@ -52,6 +52,10 @@ class Documents(unittest.TestCase):
         self.assertEqual(len(listed), len(set(listed)), "no page twice")
         self.assertEqual(set(listed), {one.name for one in DOCS.glob("*.md")} - {"SUMMARY.md"})
 
+    def test_tables_of_peers_are_what_their_scripts_printed(self) -> None:
+        check = [sys.executable, str(ROOT / "peers" / "record.py"), "--check"]
+        self.assertEqual(subprocess.run(check, check=False).returncode, 0, "run peers/record.py")
+
     def test_every_link_of_every_document_leads_somewhere(self) -> None:
         broken, links = [], 0
         for page in pages():

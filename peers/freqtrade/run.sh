@@ -14,7 +14,8 @@ cd "$folder"
 
 python3 -m venv venv
 venv/bin/pip install --quiet --disable-pip-version-check freqtrade==2026.9 "$wheel[ccxt]"
-"$walras" demo --listen 127.0.0.1:0 --ethereum-listen 127.0.0.1:0 --validators 1 --assets 2 >demo.log 2>&1 &
+# As many transactions as leave traders with both assets for hours.
+"$walras" demo --listen 127.0.0.1:0 --ethereum-listen 127.0.0.1:0 --validators 1 --assets 2 --rate 200 >demo.log 2>&1 &
 demo=$!
 address() { sed -n 's|^Walras is running: \(http://[^ ]*\).*|\1|p' demo.log; }
 until [ -n "$(address)" ]; do

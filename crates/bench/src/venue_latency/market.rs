@@ -192,6 +192,12 @@ impl Market {
         self.pit.view().height.unwrap_or(0)
     }
 
+    /// Fills that no block has settled yet.
+    pub(super) fn unsettled(&self) -> u64 {
+        let view = self.pit.view();
+        view.fills - view.settled
+    }
+
     pub(super) fn scope(&self) -> RequestScope {
         RequestScope { network: self.network(), venue: VENUE, incarnation: 0 }
     }

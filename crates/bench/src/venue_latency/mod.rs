@@ -2,8 +2,9 @@
 //!
 //! A node, its venue and all traders share this machine; the whole product runs: doors, signatures, journal, fills that
 //! settle in blocks. Each order is signed, or entered into a bridge that signs, and takes a lot of one that rests. At
-//! first a window of orders in flight finds the highest rate of a way. Then orders come at shares of it by a clock that
-//! waits for nobody. Each is timed from the moment at which it was due, so what a late order delays counts.
+//! first a window of orders in flight finds the highest rate of a way, which waits while half a backlog is unsettled:
+//! so it is a rate that blocks keep up with. Then orders come at shares of it by a clock that waits for nobody. Each is
+//! timed from the moment at which it was due, so what a late order delays counts.
 //!
 //! It is done with files on a disk, and with files in memory, where nothing is synced. Beside it stand the floors: an
 //! echo over a bare socket, and a sync of the disk.
@@ -47,6 +48,8 @@ pub(crate) struct LatencyOptions {
 const SHARES: [u32; 3] = [10, 50, 80];
 /// Orders in flight of a trader, while the highest rate is found.
 const IN_FLIGHT: usize = 8;
+/// Fills that are unsettled at most while the highest rate is found: about half of what two settles hold.
+const UNSETTLED: u64 = 4_000;
 /// Without any answer for so long, a measurement ends.
 const SILENCE: Duration = Duration::from_secs(60);
 /// Bytes that are synced where a floor is measured: about a step's record of the journal.
@@ -187,7 +190,13 @@ fn drive(market: &Market, lines: &mut [Line], orders: usize, pace: Pace) -> Resu
         });
         for (order, message) in messages.iter().enumerate() {
             due.push(match pace {
-                Pace::Window => heard.until_room(order, count * IN_FLIGHT),
+                Pace::Window => {
+                    let is_behind = || market.unsettled() > UNSETTLED && !heard.is_over();
+                    while order % IN_FLIGHT == 0 && is_behind() {
+                        std::thread::sleep(Duration::from_millis(1));
+                    }
+                    heard.until_room(order, count * IN_FLIGHT)
+                }
                 Pace::Rate(rate) => heard.until((order as f64 / rate * 1e9) as u64),
             });
             heard.check(senders[order % count](&message));
