@@ -123,7 +123,8 @@ def run(name: str, arguments: list[str]) -> None:
     script = PEERS[name][0]
     load = os.getloadavg()[0]
     told = subprocess.run(["bash", str(HERE / script), *arguments], stdout=subprocess.PIPE, text=True, check=True)
-    rows = [json.loads(line) for line in told.stdout.splitlines() if line.startswith("{")]
+    # A tool may write colours before a line.
+    rows = [json.loads(line[line.index("{"):]) for line in told.stdout.splitlines() if "{" in line]
     # Where the reader has built a peer is no part of the command.
     shown = [Path(argument).name if "/" in argument else argument for argument in arguments]
     kept = {"command": " ".join([f"peers/{script}", *shown]), "commit": commit(), "date": date.today().isoformat(),
