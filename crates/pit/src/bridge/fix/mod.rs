@@ -213,3 +213,6 @@ impl<D: Disk + Clone> FixBridge<D> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

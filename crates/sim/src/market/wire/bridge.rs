@@ -115,8 +115,13 @@ impl FixParty {
         self.participate(at, FixInput::Wake)
     }
 
-    /// Orders or cancels something, if the session is there.
+    /// Orders or cancels something. Some orders come within a moment, and are signed together.
     pub fn order(&mut self, at: &WireMoment, dice: &mut Dice) -> Result<(), String> {
+        (0..1 + dice.below(4)).try_for_each(|_| self.order_one(at, dice))
+    }
+
+    /// Orders or cancels something, if the session is there.
+    fn order_one(&mut self, at: &WireMoment, dice: &mut Dice) -> Result<(), String> {
         if !self.session.as_ref().is_some_and(FixSession::is_open) {
             return Ok(());
         }
@@ -250,6 +255,7 @@ impl FixParty {
             pipe.is_server_gone |= turn.close.is_some();
         }
         for message in &turn.to_venue {
+            if let Some(l) = pit::ouch::OuchList::decode(message) { eprintln!("LISTFIX {}", l.messages().count()); }
             for (person, order) in signed_in(FIX, at, message) {
                 self.signed_in.insert(order.order.number.reference, order.order.number.incarnation);
                 self.signed.push((person, order));
