@@ -255,7 +255,6 @@ impl FixParty {
             pipe.is_server_gone |= turn.close.is_some();
         }
         for message in &turn.to_venue {
-            if let Some(l) = pit::ouch::OuchList::decode(message) { eprintln!("LISTFIX {}", l.messages().count()); }
             for (person, order) in signed_in(FIX, at, message) {
                 self.signed_in.insert(order.order.number.reference, order.order.number.incarnation);
                 self.signed.push((person, order));

@@ -190,7 +190,6 @@ impl BridgedParty {
             pipe.is_server_gone |= turn.close.is_some();
         }
         for message in &turn.to_venue {
-            if let Some(l) = pit::ouch::OuchList::decode(message) { eprintln!("LISTOUCH {}", l.messages().count()); }
             self.signed.extend(signed_in(BRIDGED, at, message));
             if !self.uplink.send(at, message) {
                 let told = self.machine.not_taken(&self.moment(at), message);
