@@ -402,7 +402,7 @@ fn over_http(market: &mut Market) {
 fn over_a_bridge(market: &mut Market) {
     let reports = market.folder.path().join("reports.txt");
     let mut command = walras();
-    command.args(["bridge", "--listen", "127.0.0.1:0", "--life", "5000", "--trading-key"]);
+    command.args(["bridge", "--listen", "127.0.0.1:0", "--life", "5000", "--gather-us", "500", "--trading-key"]);
     command.arg(market.key("alice-trading")).args(["--venue", &market.venue, "--ouch", &market.ouch]);
     let mut child = command.arg("--reports").arg(&reports).stdout(Stdio::piped()).spawn().expect("walras runs");
     let mut stdout = BufReader::new(child.stdout.take().expect("piped"));
