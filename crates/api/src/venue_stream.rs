@@ -5,7 +5,8 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::{
-    AnswerBody, BookImageBody, BookTopBody, ErrorText, ListBody, OrderBody, PlacedResult, ReportBody, RequestBody, SideBody,
+    AnswerBody, BookImageBody, BookTopBody, ErrorText, ListBody, OrderBody, PlacedResult, ReportBody, RequestBody,
+    SideBody,
 };
 
 /// What a client says; each part is answered by itself.

@@ -338,7 +338,13 @@ mod tests {
         assert!(refused < 300, "{figures}");
         let fills = figures["list_fills"].as_u64().expect("a number");
         assert!(fills > 10 && figures["list_refused"].as_u64().is_some_and(|refused| refused < 100), "{figures}");
-        for name in ["lists_over_signature_limit", "journal_over_disk", "signed_over_signature_limit", "soup_over_echo", "feed_over_engine"] {
+        for name in [
+            "lists_over_signature_limit",
+            "journal_over_disk",
+            "signed_over_signature_limit",
+            "soup_over_echo",
+            "feed_over_engine",
+        ] {
             assert!(figures[name]["ratio"].as_f64().is_some_and(|ratio| ratio > 0.0), "{figures}");
         }
     }

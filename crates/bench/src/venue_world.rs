@@ -1,13 +1,14 @@
 //! A root without a chain: after each step it gets facts as of blocks that settle everything at once.
 
 use ::venue::{
-    CertifiedFacts, CheckedOrder, CheckedOrderList, FillFate, KeyStanding, MarketSettings, OperatorStanding, SettlingTerms, ToldStep,
-    TradeCommand, TwoStages, VenueEffect, VenueFact, VenueInput, VenueKeys, VenueLimits, VenueOptions, VenueRoot,
-    VenueRootError, VenueSettings, VenueStanding,
+    CertifiedFacts, CheckedOrder, CheckedOrderList, FillFate, KeyStanding, MarketSettings, OperatorStanding,
+    SettlingTerms, ToldStep, TradeCommand, TwoStages, VenueEffect, VenueFact, VenueInput, VenueKeys, VenueLimits,
+    VenueOptions, VenueRoot, VenueRootError, VenueSettings, VenueStanding,
 };
 use primitives::venue::{
-    Delay, FillTree, KeyScope, ListEntry, ListFault, Mandate, OrderList, MarketMandate, MarketTerms, OrderLife, OrderNumber, STEP_REPORTS_RULES,
-    SelfTradeRule, Settle, SignedOrder, VenueOperation, VenueOperator, VenueOrder, VenueSide,
+    Delay, FillTree, KeyScope, ListEntry, ListFault, Mandate, MarketMandate, MarketTerms, OrderLife, OrderList,
+    OrderNumber, STEP_REPORTS_RULES, SelfTradeRule, Settle, SignedOrder, VenueOperation, VenueOperator, VenueOrder,
+    VenueSide,
 };
 use primitives::{Address, Amount, AssetId, Digest, Operation, PublicKey, SecretKey, Transaction};
 use store::Disk;

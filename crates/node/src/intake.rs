@@ -9,7 +9,7 @@ use std::time::Duration;
 use doors::{Answer, EthereumTaken, Noted};
 use ledger::Refusal;
 use ledger::contracts::EthereumFault;
-use primitives::{Transaction, TransactionId, verify_transactions};
+use primitives::{Transaction, TransactionId};
 use rayon::prelude::*;
 use replica::{EthereumCandidate, EthereumReject, PoolEntry, Reject};
 use sockets::Client;
