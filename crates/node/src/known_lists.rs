@@ -102,8 +102,9 @@ impl KnownLists {
                 of.oldest_first.push_back(name);
             }
         }
-        while of.oldest_first.len() > LISTS {
-            of.oldest_first.pop_front().iter().for_each(|name| drop(of.known.remove(name)));
+        let surplus = of.oldest_first.len().saturating_sub(LISTS);
+        for name in of.oldest_first.drain(..surplus) {
+            of.known.remove(&name);
         }
     }
 }
