@@ -5,7 +5,8 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::{
-    AnswerBody, BookImageBody, BookTopBody, ErrorText, OrderBody, PlacedResult, ReportBody, RequestBody, SideBody,
+    AnswerBody, BookImageBody, BookTopBody, ErrorText, ListBody, OrderBody, PlacedResult, ReportBody, RequestBody,
+    SideBody,
 };
 
 /// What a client says; each part is answered by itself.
@@ -22,6 +23,9 @@ pub struct VenueSaid {
     /// Signed orders, up to 256.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub orders: Option<Vec<OrderBody>>,
+    /// Lists of orders, each under one signature, up to 4.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lists: Option<Vec<ListBody>>,
     /// A signed request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<RequestBody>,

@@ -40,6 +40,7 @@ pub mod transport;
 pub mod venue;
 mod venue_feed;
 mod venue_latency;
+mod venue_lists;
 pub mod venue_measurement;
 pub mod venue_memory;
 pub mod venue_pipeline;

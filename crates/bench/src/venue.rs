@@ -1,5 +1,5 @@
 //! The root of a venue: orders a second with its journal on a disk, the journal against the bare disk, signed orders
-//! against what signatures cost, a Soup round trip against a bare socket, and the encoding of market data against the
+//! against what signatures cost, lists of orders against the same, a Soup round trip against a bare socket, and the encoding of market data against the
 //! engine. The load is a flow of orders ([`crate::flow`]), drawn or from a file.
 //!
 //! The chain is played: after so many orders comes a block that settles everything, so that matching never pauses.
@@ -15,6 +15,7 @@ use store::{RealDisk, Store};
 use crate::flow::{FlowEvent, FlowParameters, hawkes};
 use crate::scaling::median;
 use crate::venue_feed::encoded;
+use crate::venue_lists::{ListTimes, ladders};
 use crate::venue_wire::{RoundTrips, round_trips};
 use crate::venue_world::{VenueWorld, check, input, sign};
 
@@ -98,6 +99,7 @@ pub fn run(options: &VenueBenchOptions, directory: &Path, say: &mut dyn FnMut(&s
     let (mut turns, mut journal, mut bare, mut feed) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut engine = Vec::new();
     let mut trips: Vec<RoundTrips> = Vec::new();
+    let mut lists: Vec<ListTimes> = Vec::new();
     for run in 0..options.runs {
         say(&format!("run {} of {}: the root", run + 1, options.runs));
         let folder = directory.join(format!("root-{run}"));
@@ -109,6 +111,8 @@ pub fn run(options: &VenueBenchOptions, directory: &Path, say: &mut dyn FnMut(&s
         std::fs::remove_dir_all(&folder)?;
         say(&format!("run {} of {}: the root, with signatures checked ahead of it", run + 1, options.runs));
         turn.signed = trade_signed(&flow, &orders, options.batch, owners, &folder)?;
+        say(&format!("run {} of {}: the root, with lists of orders checked ahead of it", run + 1, options.runs));
+        lists.push(ladders(&flow, options.batch, owners, &folder)?);
         say(&format!("run {} of {}: disk, sockets, market data", run + 1, options.runs));
         let (of_store, of_file) = journals(&turn, &directory.join(format!("journal-{run}")))?;
         journal.push(of_store);
@@ -126,6 +130,7 @@ pub fn run(options: &VenueBenchOptions, directory: &Path, say: &mut dyn FnMut(&s
     let (soup, echo) = (wire(|of| of.soup_us), wire(|of| of.echo_us));
     let (engine, feed) = (median(engine), median(feed));
     let arrivals = flow.len() as f64;
+    let of_lists = |what: fn(&ListTimes) -> f64| median(lists.iter().map(what).collect());
     let first = &turns[0];
     let source = options.replayed.as_ref().map_or_else(|| options.flow.to_json(), |_| json!("replayed"));
     Ok(json!({
@@ -141,6 +146,10 @@ pub fn run(options: &VenueBenchOptions, directory: &Path, say: &mut dyn FnMut(&s
         "journal_over_disk": bar(bare / journal, 0.9, true),
         "signed_over_signature_limit": bar(check / of(|turn| turn.signed), 0.8, true),
         "signed_on_one_thread_over_signature_limit": check / (check + step),
+        "list_orders_per_second": of_lists(|of| of.orders / of.lists),
+        "lists_over_signature_limit": bar(of_lists(|of| of.check / of.lists), 8.0, true),
+        "ladder_singles_over_signature_limit": of_lists(|of| of.check / of.singles),
+        "list_refused": lists[0].refused, "list_fills": lists[0].fills,
         "soup_over_echo": bar(soup / echo, 3.0, false),
         "feed_over_engine": bar(engine / feed, 5.0, true),
     }))
@@ -204,8 +213,8 @@ fn trade_in(
     Ok(turn)
 }
 
-/// A root takes the flow as in [`trade`], while another thread checks signatures ahead of it, as gateways do. As in a
-/// venue's host, a step takes all that waits when the disk is ready. Returns how long all of it took.
+/// A root takes the flow as in [`trade`], while another thread checks signatures ahead of it, as gateways do. Returns how
+/// long all of it took.
 fn trade_signed(
     flow: &[FlowEvent],
     orders: &[Option<SignedOrder>],
@@ -213,15 +222,27 @@ fn trade_signed(
     owners: u32,
     folder: &Path,
 ) -> Result<f64, VenueBenchError> {
-    let mut world = VenueWorld::new(RealDisk::new(folder)?, owners)?;
+    let batches = flow.chunks(batch).zip(orders.chunks(batch)).enumerate();
+    let checked = batches.map(|(at, (events, orders))| {
+        let signed: Vec<SignedOrder> = orders.iter().flatten().copied().collect();
+        inputs(events, orders, &check(&signed), at * batch)
+    });
+    trade_ahead(&mut VenueWorld::new(RealDisk::new(folder)?, owners)?, checked)
+}
+
+/// A root takes batches of inputs that another thread makes. As in a venue's host, a step takes all that waits when the
+/// disk is ready. Returns how long all of it took, from the first batch on.
+pub(crate) fn trade_ahead(
+    world: &mut VenueWorld<RealDisk>,
+    batches: impl Iterator<Item = Vec<VenueInput>> + Send,
+) -> Result<f64, VenueBenchError> {
     let begun = Instant::now();
     std::thread::scope(|scope| {
         let (given, ahead) = std::sync::mpsc::sync_channel(BATCHES_AHEAD);
         scope.spawn(move || {
-            for (at, (events, orders)) in flow.chunks(batch).zip(orders.chunks(batch)).enumerate() {
-                let signed: Vec<SignedOrder> = orders.iter().flatten().copied().collect();
+            for batch in batches {
                 // The root is gone if its disk fails.
-                if given.send(inputs(events, orders, &check(&signed), at * batch)).is_err() {
+                if given.send(batch).is_err() {
                     return;
                 }
             }
@@ -315,7 +336,15 @@ mod tests {
         // Cancels of what has traded are refused, and little else.
         let refused = figures["refused"].as_u64().expect("a number");
         assert!(refused < 300, "{figures}");
-        for name in ["journal_over_disk", "signed_over_signature_limit", "soup_over_echo", "feed_over_engine"] {
+        let fills = figures["list_fills"].as_u64().expect("a number");
+        assert!(fills > 10 && figures["list_refused"].as_u64().is_some_and(|refused| refused < 100), "{figures}");
+        for name in [
+            "lists_over_signature_limit",
+            "journal_over_disk",
+            "signed_over_signature_limit",
+            "soup_over_echo",
+            "feed_over_engine",
+        ] {
             assert!(figures[name]["ratio"].as_f64().is_some_and(|ratio| ratio > 0.0), "{figures}");
         }
     }

@@ -1,13 +1,14 @@
 //! A root without a chain: after each step it gets facts as of blocks that settle everything at once.
 
 use ::venue::{
-    CertifiedFacts, CheckedOrder, FillFate, KeyStanding, MarketSettings, OperatorStanding, SettlingTerms, ToldStep,
-    TradeCommand, TwoStages, VenueEffect, VenueFact, VenueInput, VenueKeys, VenueLimits, VenueOptions, VenueRoot,
-    VenueRootError, VenueSettings, VenueStanding,
+    CertifiedFacts, CheckedOrder, CheckedOrderList, FillFate, KeyStanding, MarketSettings, OperatorStanding,
+    SettlingTerms, ToldStep, TradeCommand, TwoStages, VenueEffect, VenueFact, VenueInput, VenueKeys, VenueLimits,
+    VenueOptions, VenueRoot, VenueRootError, VenueSettings, VenueStanding,
 };
 use primitives::venue::{
-    Delay, FillTree, KeyScope, Mandate, MarketMandate, MarketTerms, OrderLife, OrderNumber, STEP_REPORTS_RULES,
-    SelfTradeRule, Settle, SignedOrder, VenueOperation, VenueOperator, VenueOrder, VenueSide,
+    Delay, FillTree, KeyScope, ListEntry, ListFault, Mandate, MarketMandate, MarketTerms, OrderLife, OrderList,
+    OrderNumber, STEP_REPORTS_RULES, SelfTradeRule, Settle, SignedOrder, VenueOperation, VenueOperator, VenueOrder,
+    VenueSide,
 };
 use primitives::{Address, Amount, AssetId, Digest, Operation, PublicKey, SecretKey, Transaction};
 use store::Disk;
@@ -298,6 +299,19 @@ pub(crate) fn sign(flow: &[FlowEvent], first: usize, expiry: impl Fn(usize) -> u
         Some(SignedOrder::sign(&NETWORK, VENUE, &key, order))
     });
     signed.collect()
+}
+
+/// Signs orders of an owner, by ascending number, as a list.
+pub(crate) fn sign_list(owner: u32, entries: Vec<ListEntry>) -> OrderList {
+    let key = trading(owner);
+    let first = entries.first().map_or(0, |entry| entry.order.number.reference);
+    let Digest(seed) = Digest::of("walras bench list", &first.to_le_bytes());
+    OrderList::sign(&NETWORK, VENUE, seed, entries, &key).expect("their fields are plain")
+}
+
+/// Checks lists as gateways do.
+pub(crate) fn check_of_lists(lists: Vec<OrderList>) -> Vec<Result<CheckedOrderList, ListFault>> {
+    ::venue::check_lists(&NETWORK, VENUE, lists)
 }
 
 /// Checks orders as gateways do.

@@ -3,8 +3,9 @@
 use std::sync::{Arc, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
-use ledger::{Applied, Changes, Ledger, Stage};
-use primitives::{Superblock, TransactionId};
+use ledger::{Applied, Changes, Ledger, Stage, Venues};
+use primitives::venue::VenueId;
+use primitives::{Address, Superblock, TransactionId};
 use readers::Outline;
 use replica::Foundation;
 
@@ -92,10 +93,17 @@ impl<'a> Executor<'a> {
             tracing::info!(%id, %why, "an Ethereum transaction is dropped from the pool");
         }
         let changes = std::mem::take(&mut applied.changes);
+        shared.seat.verified.lists.follow(operators(&ledger));
         let venue = shared.venue.get().and_then(|line| line.state(&ledger));
         let made = Made { block, ids, outline: Outline::of(&ledger), venue, applied, stages_ms: stages.0 };
         (made, changes)
     }
+}
+
+/// The venues, and the account of the operator of each.
+fn operators(ledger: &Ledger) -> impl Iterator<Item = (VenueId, Address)> {
+    let venues = ledger.venues().into_iter().flat_map(Venues::iter);
+    venues.map(|(venue, record)| (venue, record.operator.account))
 }
 
 pub(crate) fn milliseconds(duration: Duration) -> f64 {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use doors::{Answer, EthereumTaken, Noted};
 use ledger::Refusal;
 use ledger::contracts::EthereumFault;
-use primitives::{Transaction, TransactionId, verify_transactions};
+use primitives::{Transaction, TransactionId};
 use rayon::prelude::*;
 use replica::{EthereumCandidate, EthereumReject, PoolEntry, Reject};
 use sockets::Client;
@@ -45,7 +45,7 @@ impl Drop for Closing<'_> {
 /// Checks the signatures of all parts together, and gives what holds to the pool.
 fn judge(shared: &Shared, mut parts: Vec<Part>) {
     let transactions: Vec<&Transaction> = parts.iter().flat_map(|part| &part.natives).collect();
-    let valid = verify_transactions(&shared.network, &transactions);
+    let valid = shared.seat.verified.lists.verify(&transactions);
     let ids: Vec<TransactionId> = transactions.par_iter().map(|transaction| transaction.id()).collect();
     let mut checked = ids.into_iter().zip(valid);
     let mut false_units = Vec::new();

@@ -3,7 +3,8 @@
 //! A build with debug assertions notes what each thread holds, and panics when a thread takes a lock at or above one
 //! that it holds. Two threads that take two locks in different orders stop each other for ever. So does one thread that
 //! reads the ledger twice with a writer in between. So every test with a running node checks the order. Besides these
-//! there are queues, each with a lock of its own that is taken alone (the jobs of blocks, the inbox).
+//! there are queues, each with a lock of its own that is taken alone (the jobs of blocks, the inbox). The memory of
+//! lists that were verified has one, too, under which nothing else is taken.
 
 use std::cell::Cell;
 use std::ops::{Deref, DerefMut};

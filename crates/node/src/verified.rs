@@ -13,6 +13,8 @@ use consensus::{Index, Payload, payload_digest};
 use primitives::{Digest, SubBlock};
 use replica::checked;
 
+use crate::known_lists::KnownLists;
+
 /// The content of a lock, also after a panic: the panic stops the node on its own.
 fn kept<T>(result: Result<T, PoisonError<T>>) -> T {
     result.unwrap_or_else(PoisonError::into_inner)
@@ -24,7 +26,8 @@ pub(crate) const WAITING_MAX: usize = 64;
 /// Sub-blocks whose signatures are checked, are being checked, or are queued, by proposer and digest. Each is checked
 /// once, by the verifier on arrival or by the executor if that is earlier.
 pub(crate) struct Verified {
-    network: Digest,
+    /// Lists of venues' orders that were verified in earlier settles.
+    pub lists: KnownLists,
     known: Mutex<HashMap<(Index, Digest), Check>>,
     /// Signalled when a check ends.
     done: Condvar,
@@ -41,7 +44,7 @@ enum Check {
 impl Verified {
     /// Empty; signatures are those of a network.
     pub fn new(network: Digest) -> Verified {
-        Verified { network, known: Mutex::default(), done: Condvar::new() }
+        Verified { lists: KnownLists::new(network), known: Mutex::default(), done: Condvar::new() }
     }
 
     /// Records a sub-block that is queued for the verifier; false if it is known already.
@@ -87,8 +90,12 @@ impl Verified {
         drop(known);
         match found {
             Some(Check::Done(sub_block)) => sub_block,
-            _ => checked(&self.network, proposer, payload),
+            _ => self.check(proposer, payload),
         }
+    }
+
+    fn check(&self, proposer: Index, payload: &[u8]) -> SubBlock {
+        checked(proposer, payload, |transactions| self.lists.verify(transactions))
     }
 }
 
@@ -96,7 +103,7 @@ impl Verified {
 pub(crate) fn verify_ahead(verified: &Verified, unverified: Receiver<(Index, Digest, Payload)>) {
     for (proposer, digest, payload) in unverified {
         if verified.begin((proposer, digest)) {
-            verified.insert((proposer, digest), checked(&verified.network, proposer, &payload));
+            verified.insert((proposer, digest), verified.check(proposer, &payload));
         }
     }
 }

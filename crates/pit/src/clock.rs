@@ -8,8 +8,13 @@ static AHEAD_MS: AtomicU64 = AtomicU64::new(0);
 
 /// Milliseconds since 1970, as venues and bridges of this process take them.
 pub fn clock_ms() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64;
-    now.saturating_add(AHEAD_MS.load(Ordering::Relaxed))
+    clock_us() / 1_000
+}
+
+/// The same in microseconds.
+pub(crate) fn clock_us() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_micros() as u64;
+    now.saturating_add(AHEAD_MS.load(Ordering::Relaxed).saturating_mul(1_000))
 }
 
 /// Moves the clock of this process ahead, for a rehearsal of a later time such as the next midnight.

@@ -77,7 +77,7 @@ pub use session::{
     SessionScope, SessionSlot, SessionTerms, number_in_slot, session_possession_bytes, slot_of, slot_sequence,
 };
 pub use signer::{Signer, SigningError, ValidatorPost, ValidatorSays};
-pub use signing::verify_transactions;
+pub use signing::{verify_transactions, verify_unknown};
 pub use statement::{
     Committed, Contradiction, Evidence, Proposed, RoundProposed, RoundValue, RoundVoted, Scope, Signable,
     SigningRequest, Stake, VoteKind, is_network_address, link_key,

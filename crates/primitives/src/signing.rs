@@ -152,6 +152,16 @@ impl Signed for ByKey<'_> {
 /// Verifies the signatures of each transaction for a network, on all threads of the current rayon pool; `true` where
 /// all are valid. Ed25519 signatures are verified in batches, those of wallets one by one.
 pub fn verify_transactions<'t, T: Borrow<Transaction> + Sync>(network: &'t Digest, transactions: &'t [T]) -> Vec<bool> {
+    verify_unknown(network, transactions, |_| false)
+}
+
+/// As [`verify_transactions`], without those signatures that transactions carry and of which is known that they are
+/// valid.
+pub fn verify_unknown<'t, T: Borrow<Transaction> + Sync>(
+    network: &'t Digest,
+    transactions: &'t [T],
+    is_known: impl Fn(&CarriedSignature) -> bool,
+) -> Vec<bool> {
     let transactions = || transactions.iter().map(Borrow::borrow).enumerate();
     let by_key = |(at, one): (usize, &'t Transaction)| match one.signed_by {
         SignedBy::Key { signer, signature } => Some((at, ByKey { network, body: &one.body, signer, signature })),
@@ -165,15 +175,21 @@ pub fn verify_transactions<'t, T: Borrow<Transaction> + Sync>(network: &'t Diges
     let mut valid = vec![true; transactions().len()];
     let by_wallets = typed.iter().map(|(at, _)| *at).zip(by_wallets);
     owners.into_iter().zip(by_keys).chain(by_wallets).for_each(|(at, holds)| valid[at] &= holds);
-    verify_carried(network, transactions().map(|(_, one)| one), &mut valid);
+    verify_carried(network, transactions().map(|(_, one)| one), is_known, &mut valid);
     valid
 }
 
-/// Clears `valid` where a signature that a transaction carries is invalid. All are verified together.
-fn verify_carried<'t>(network: &Digest, all: impl Iterator<Item = &'t Transaction>, valid: &mut [bool]) {
+/// Clears `valid` where a signature that a transaction carries is invalid. All that are not known are verified together.
+fn verify_carried<'t>(
+    network: &Digest,
+    all: impl Iterator<Item = &'t Transaction>,
+    is_known: impl Fn(&CarriedSignature) -> bool,
+    valid: &mut [bool],
+) {
     let carrying = all.enumerate().filter(|(_, one)| one.carries());
     let of = |(at, one): (usize, &Transaction)| one.carried(network).into_iter().map(move |carried| (at, carried));
-    let (owners, carried): (Vec<usize>, Vec<CarriedSignature>) = carrying.flat_map(of).unzip();
+    let unknown = carrying.flat_map(of).filter(|(_, carried)| !is_known(carried));
+    let (owners, carried): (Vec<usize>, Vec<CarriedSignature>) = unknown.unzip();
     let holds = verify_all(&carried);
     owners.into_iter().zip(holds).filter(|(_, holds)| !holds).for_each(|(at, _)| valid[at] = false);
 }

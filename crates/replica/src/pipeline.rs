@@ -4,7 +4,7 @@
 use consensus::Index;
 use ledger::contracts::{ContractReceipts, recover_senders};
 use ledger::{Applied, Attached, Batch, BlockClock, BlockReceipts, Changes, Ledger, Roots, Signatures, Stage};
-use primitives::{Digest, Height, SubBlock, Superblock, Transaction, TransactionId, verify_transactions};
+use primitives::{Digest, Height, SubBlock, Superblock, Transaction, TransactionId};
 use store::{CheckpointWriter, Disk, Store, StoreError};
 
 use crate::{Agreed, Mempool, Past, PoolDrop, ProposedSection, ReplicaError, encode};
@@ -80,14 +80,15 @@ impl Agreed {
 }
 
 /// Decodes a sub-block that the engine has accepted, and finds invalid signatures and the senders of Ethereum
-/// transactions, on the current rayon pool.
+/// transactions, on the current rayon pool. `verify` says of each native transaction whether its signatures are valid,
+/// as [`primitives::verify_transactions`] does.
 ///
 /// # Panics
 /// If it is not a sub-block.
-pub fn checked(network: &Digest, proposer: Index, payload: &[u8]) -> SubBlock {
+pub fn checked(proposer: Index, payload: &[u8], verify: impl FnOnce(&[&Transaction]) -> Vec<bool>) -> SubBlock {
     let mut sub_block = SubBlock::from_payload(u32::from(proposer), payload).expect("checked by the engine");
     let transactions: Vec<&Transaction> = sub_block.native.iter().collect();
-    let valid = verify_transactions(network, &transactions);
+    let valid = verify(&transactions);
     sub_block.forged = (0..).zip(valid).filter(|(_, valid)| !valid).map(|(at, _)| at).collect();
     sub_block.senders = recover_senders(&sub_block.ethereum);
     sub_block

@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use client::NodeClient;
 use pit::bridge::fix::FixSettings;
-use pit::bridge::{self, BridgeNews, BridgeSettings, ReportSink};
+use pit::bridge::{self, BridgeNews, BridgeSettings, GATHER_US_MAX, ReportSink};
 use pit::door::VenueStatusBody;
 use primitives::to_hex;
 use protocols::fix::FixText;
@@ -65,6 +65,10 @@ pub struct BridgeCommand {
     /// Heights that an order lives.
     #[arg(long, value_name = "HEIGHTS", default_value_t = 10_000)]
     life: u64,
+    /// Sign orders that come within so many microseconds as one list: fewer signatures, and each order may wait so long.
+    /// 0 signs each by itself at once.
+    #[arg(long, value_name = "US", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=GATHER_US_MAX))]
+    gather_us: u64,
     /// File to which signed reports of fills are added, a line of hexadecimal each: they convict a venue that cheats.
     #[arg(long, value_name = "FILE")]
     reports: Option<PathBuf>,
@@ -105,6 +109,7 @@ impl BridgeCommand {
             dead_man_ms: self.dead_man,
             fee_cap_ppm: fee_cap_ppm.filter(|ppm| *ppm <= 1_000_000).context("--fee-cap: a percentage up to 100")?,
             life_heights: self.life,
+            gather_us: self.gather_us,
         };
         let (sink, fix) = (sink(self.reports.as_ref())?, self.fix()?);
         let (tell, news) = watch::channel(None);
@@ -162,5 +167,6 @@ fn ask(url: &str, tell: &watch::Sender<Option<BridgeNews>>) {
 fn news(status: &VenueStatusBody) -> Option<BridgeNews> {
     let network = status.network.as_ref()?.parse().ok()?;
     let (venue, incarnation) = (status.venue, status.incarnation?);
-    Some(BridgeNews { scope: RequestScope { network, venue, incarnation }, height: status.height? })
+    let scope = RequestScope { network, venue, incarnation };
+    Some(BridgeNews { scope, height: status.height?, takes_lists: status.takes_lists })
 }

@@ -9,6 +9,7 @@ use api::{PlacedBody, PlacedResult, ReportBody};
 use doors::Http;
 use ledger::{Genesis, Listing, VenueTerms};
 use node::{Answer, Config, Node};
+use pit::PitView;
 use pit::bridge::BridgeNews;
 use pit::door::bodies::order_body;
 use pit::{Pit, PitSettings, PitStanding, VenueConfig, prepare_incarnation};
@@ -205,7 +206,10 @@ impl Market {
     /// What a bridge must know of the venue, as it changes.
     pub(super) fn news(&self) -> watch::Receiver<Option<BridgeNews>> {
         let (scope, pit) = (self.scope(), self.pit.clone());
-        let of = move || pit.view().height.map(|height| BridgeNews { scope, height });
+        let of = move || {
+            let PitView { height, takes_lists, .. } = pit.view();
+            height.map(|height| BridgeNews { scope, height, takes_lists })
+        };
         let (sender, receiver) = watch::channel(of());
         self.runtime.spawn(async move {
             while sender.send(of()).is_ok() {

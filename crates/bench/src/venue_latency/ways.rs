@@ -177,6 +177,7 @@ fn over_fix(market: &Market, trader: usize) -> Result<Line, Error> {
         dead_man_ms: None,
         fee_cap_ppm: 10_000,
         life_heights: LIFE,
+        gather_us: 0,
     };
     let (venue, bench) = (text("WALRAS"), text("BENCH"));
     let journal = market.folder().join(format!("fix-{trader}"));

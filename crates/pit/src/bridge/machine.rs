@@ -4,12 +4,14 @@
 use std::collections::VecDeque;
 
 use primitives::venue::VenueReport;
-use protocols::ouch::{OuchInbound, OuchMessage};
+use protocols::ouch::{OuchInbound, OuchMessage, OuchOutbound};
 use protocols::soup::server::{SoupLog, SoupServer, SoupServerEffect, SoupServerInput};
 use protocols::soup::{SoupClose, SoupLimits, SoupSession};
 
-use super::translator::{Translator, away, rejection, to_participant};
+use super::gather::{Gather, Passed};
+use super::translator::{away, rejection, to_participant};
 use super::{BridgeMoment, BridgeSettings};
+use crate::ouch::OuchList;
 
 /// Messages that the machine keeps for its participant.
 const MESSAGES: u64 = 65_536;
@@ -30,7 +32,7 @@ pub struct OuchMachineTurn {
 /// The state of a bridge of plain OUCH. A process that begins again begins with a new one, and hears the venue's
 /// session from its first message on.
 pub struct OuchMachine {
-    translator: Translator,
+    gather: Gather,
     log: SoupLog,
     /// When the log's session began, which names it.
     began_ms: u64,
@@ -51,8 +53,8 @@ fn named(began_ms: u64) -> SoupSession {
 impl OuchMachine {
     /// A machine without a participant, whose session is named by the time.
     pub fn new(settings: &BridgeSettings, now_ms: u64) -> OuchMachine {
-        let (translator, log) = (Translator::new(settings), SoupLog::new(named(now_ms)));
-        OuchMachine { translator, log, began_ms: now_ms, server: None, venue: None }
+        let (gather, log) = (Gather::new(settings), SoupLog::new(named(now_ms)));
+        OuchMachine { gather, log, began_ms: now_ms, server: None, venue: None }
     }
 
     /// When its session began, which names it: a machine that takes the place of this one begins later.
@@ -70,6 +72,11 @@ impl OuchMachine {
         self.server.as_ref().and_then(SoupServer::deadline_ms)
     }
 
+    /// When orders that wait for others leave, in microseconds since 1970.
+    pub fn gathered_us(&self) -> Option<u64> {
+        self.gather.deadline_us()
+    }
+
     /// A participant comes, in the place of the one before.
     pub fn connect(&mut self, now_ms: u64) {
         self.server = Some(SoupServer::new(SoupLimits::default(), now_ms));
@@ -78,6 +85,8 @@ impl OuchMachine {
     /// Something happens to the participant's connection, or time passed.
     pub fn step(&mut self, at: &BridgeMoment, input: SoupServerInput<'_>) -> OuchMachineTurn {
         let mut turn = OuchMachineTurn::default();
+        let due = self.gather.wake(at);
+        self.pass(at, due, &mut turn);
         match input {
             SoupServerInput::Lost => self.server = None,
             input => self.feed(at, input, &mut turn),
@@ -89,25 +98,43 @@ impl OuchMachine {
     pub fn opened(&mut self, at: &BridgeMoment, session: SoupSession) -> OuchMachineTurn {
         let is_other = self.venue.is_some_and(|known| known != session);
         self.venue = Some(session);
+        let mut turn = OuchMachineTurn::default();
+        // What waits for another session was never signed.
+        let waiting = self.gather.flush(&BridgeMoment { news: at.news.filter(|_| !is_other), ..*at });
+        self.pass(at, waiting, &mut turn);
         if !is_other {
-            return OuchMachineTurn::default();
+            return turn;
         }
         tracing::info!("the venue has a new session: the bridge's begins with message 1, too");
-        self.began_ms = at.now_ms.max(self.began_ms + 1);
+        self.began_ms = at.now_ms().max(self.began_ms + 1);
         self.log = SoupLog::new(named(self.began_ms));
-        self.translator.orders.clear();
-        self.leave()
+        self.gather.forget();
+        OuchMachineTurn { close: self.leave().close, ..turn }
     }
 
     /// A message of the venue.
     pub fn hear(&mut self, at: &BridgeMoment, message: &[u8]) -> OuchMachineTurn {
         let mut turn = OuchMachineTurn::default();
+        if let Ok(OuchMessage { body, .. }) = OuchMessage::<OuchOutbound>::decode(message) {
+            self.note(&body);
+        }
         let (plain, report) = to_participant(message);
         turn.reports.extend(report);
         if let Some(plain) = plain {
             self.tell(at, plain, &mut turn);
         }
         turn
+    }
+
+    /// A number that the venue has answered is in use, also if this machine was not there to pass it on.
+    fn note(&mut self, body: &OuchOutbound) {
+        match body {
+            OuchOutbound::Accepted(of) => self.gather.use_number(of.user_ref),
+            OuchOutbound::Replaced(of) => self.gather.use_number(of.user_ref),
+            OuchOutbound::Rejected(of) => self.gather.use_number(of.user_ref),
+            OuchOutbound::MassCancelResponse(of) => self.gather.use_number(of.user_ref),
+            _ => {}
+        }
     }
 
     /// The venue's link is gone: nobody trades into nothing, so the participant's ends, too.
@@ -125,13 +152,13 @@ impl OuchMachine {
 
     fn feed(&mut self, at: &BridgeMoment, input: SoupServerInput<'_>, turn: &mut OuchMachineTurn) {
         let Some(server) = &mut self.server else { return };
-        let mut effects: VecDeque<_> = server.step(at.now_ms, input, &self.log).into();
+        let mut effects: VecDeque<_> = server.step(at.now_ms(), input, &self.log).into();
         while let Some(effect) = effects.pop_front() {
             match effect {
                 SoupServerEffect::Send(bytes) => turn.to_participant.extend(bytes),
                 SoupServerEffect::Authorize(_) => {
                     let verdict = SoupServerInput::Verdict(at.news.is_some());
-                    effects.extend(self.server.iter_mut().flat_map(|of| of.step(at.now_ms, verdict, &self.log)));
+                    effects.extend(self.server.iter_mut().flat_map(|of| of.step(at.now_ms(), verdict, &self.log)));
                 }
                 SoupServerEffect::Message(message) => self.sign(at, &message, turn),
                 SoupServerEffect::Close(why) => {
@@ -143,19 +170,34 @@ impl OuchMachine {
     }
 
     fn sign(&mut self, at: &BridgeMoment, message: &[u8], turn: &mut OuchMachineTurn) {
-        match at.news.map(|news| self.translator.to_venue(message, &news, at.now_ms)) {
-            Some(Ok(signed)) => turn.to_venue.push(signed),
-            Some(Err(rejected)) if rejected.is_empty() => {}
-            Some(Err(rejected)) => self.tell(at, rejected, turn),
-            None => self.reject(at, message, turn),
+        if at.news.is_none() {
+            let waiting = self.gather.flush(at);
+            self.pass(at, waiting, turn);
+            return self.reject(at, message, turn);
+        }
+        let passed = self.gather.take(at, message);
+        self.pass(at, passed, turn);
+    }
+
+    fn pass(&mut self, at: &BridgeMoment, passed: Vec<Passed>, turn: &mut OuchMachineTurn) {
+        for passed in passed {
+            match passed {
+                Passed::On(_, message) => turn.to_venue.push(message),
+                Passed::Refused(rejected) => self.tell(at, rejected, turn),
+            }
         }
     }
 
     fn reject(&mut self, at: &BridgeMoment, message: &[u8], turn: &mut OuchMachineTurn) {
-        let read = OuchMessage::<OuchInbound>::decode(message);
-        let rejected = read.map_or_else(|_| Vec::new(), |read| rejection(&read.body, &away(), at.now_ms));
-        if !rejected.is_empty() {
-            self.tell(at, rejected, turn);
+        let bodies: Vec<OuchInbound> = match OuchList::decode(message) {
+            Some(list) => list.messages().copied().collect(),
+            None => OuchMessage::<OuchInbound>::decode(message).map(|read| read.body).into_iter().collect(),
+        };
+        for body in bodies {
+            let rejected = rejection(&body, &away(), at.now_ms());
+            if !rejected.is_empty() {
+                self.tell(at, rejected, turn);
+            }
         }
     }
 

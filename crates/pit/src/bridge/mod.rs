@@ -9,6 +9,7 @@
 //!
 //! - Upon *a new order* or *a replacement*: the bridge signs it for the venue's incarnation, the present day and so
 //!   many heights from the last certified one, and adds the signed order as an option. All else it passes on as it is.
+//!   On request it gathers what comes within a moment, and signs it as one list (`gather`).
 //! - Upon *a message of the venue*: it passes it on without the options that plain OUCH does not have, under a number
 //!   of its own session; that a fill is settled has no message there, and is asked over HTTP. Reports are written to
 //!   the caller's sink before, since they are a trader's evidence.
@@ -23,6 +24,7 @@
 //! It signs whatever a program on this machine says within the key's mandate: listen on loopback only.
 
 pub mod fix;
+mod gather;
 mod machine;
 mod pipe;
 mod translator;
@@ -40,7 +42,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use venue::RequestScope;
 
-use crate::clock::clock_ms;
+use crate::clock::{clock_ms, clock_us};
+pub use gather::GATHER_US_MAX;
 pub use machine::{OuchMachine, OuchMachineTurn};
 use pipe::{Pipe, PipeTurn, turn};
 pub use translator::{Translator, to_participant};
@@ -63,6 +66,9 @@ pub struct BridgeSettings {
     pub fee_cap_ppm: u32,
     /// Heights that an order lives.
     pub life_heights: u64,
+    /// How long an order waits for others under the same signature, in microseconds: at most [`GATHER_US_MAX`]; 0 does
+    /// not wait.
+    pub gather_us: u64,
 }
 
 /// What the bridge must know of the venue.
@@ -72,15 +78,24 @@ pub struct BridgeNews {
     pub scope: RequestScope,
     /// The last certified height.
     pub height: u64,
+    /// Whether it takes lists of orders.
+    pub takes_lists: bool,
 }
 
 /// What a turn of a machine knows.
 #[derive(Clone, Copy, Debug)]
 pub struct BridgeMoment {
-    /// The time, in milliseconds since 1970.
-    pub now_ms: u64,
+    /// The time, in microseconds since 1970.
+    pub now_us: u64,
     /// What is known of the venue, while its link is there.
     pub news: Option<BridgeNews>,
+}
+
+impl BridgeMoment {
+    /// The time, in milliseconds since 1970.
+    pub fn now_ms(&self) -> u64 {
+        self.now_us / 1_000
+    }
 }
 
 /// Where signed reports of fills go.
@@ -109,7 +124,7 @@ pub async fn run(
     let (mut from_venue, mut from_participant) = (vec![0; 16 << 10], vec![0; 16 << 10]);
     loop {
         bridge.upstream.call().await;
-        let patience = bridge.patience();
+        let (patience, gathered_us) = (bridge.patience(), bridge.machine.gathered_us());
         tokio::select! {
             done = turn(&mut bridge.upstream.pipe, &mut from_venue) => {
                 let said = bridge.upstream.on_pipe(&done, &from_venue);
@@ -119,14 +134,24 @@ pub async fn run(
                 bridge.on_participant(&done, &from_participant)?;
             }
             accepted = listener.accept() => bridge.accept(accepted?.0),
-            () = tokio::time::sleep(patience) => bridge.wake()?,
+            () = rest(patience, gathered_us) => bridge.wake()?,
         }
+    }
+}
+
+/// Waits for so long, or until orders that are gathered leave. A timer of the runtime is no finer than a millisecond, so
+/// that time is spent by looking at the sockets again and again.
+async fn rest(patience: Duration, gathered_us: Option<u64>) {
+    let Some(due) = gathered_us else { return tokio::time::sleep(patience).await };
+    let begun = clock_us();
+    while (begun..due).contains(&clock_us()) {
+        tokio::task::yield_now().await;
     }
 }
 
 impl Bridge {
     fn moment(&self) -> BridgeMoment {
-        BridgeMoment { now_ms: clock_ms(), news: self.upstream.news().filter(|_| self.upstream.is_open()) }
+        BridgeMoment { now_us: clock_us(), news: self.upstream.news().filter(|_| self.upstream.is_open()) }
     }
 
     fn patience(&self) -> Duration {

@@ -3,16 +3,14 @@
 use std::collections::BTreeMap;
 
 use primitives::SecretKey;
-use primitives::venue::{
-    MarketId, OrderNumber, SelfTradeRule, SettledOrder, SignedOrder, VenueOrder, VenueReport, VenueSide,
-};
-use protocols::ouch::{OuchEnter, OuchInbound, OuchMessage, OuchOption, OuchOutbound, OuchReplace};
+use primitives::venue::{MarketId, OrderNumber, SelfTradeRule, SettledOrder, SignedOrder, VenueReport, VenueSide};
+use protocols::ouch::{OuchInbound, OuchMessage, OuchOption, OuchOutbound};
 use venue::RequestScope;
 
 use super::{BridgeNews, BridgeSettings};
 use crate::codes::{NO_MARKET, NOT_SIGNED, NOT_TAKEN};
 use crate::ouch::{
-    DAY_MS, OuchRefusal, SETTLED, SIGNED_ORDER, SignedFault, WORDS, day_of, life_of, market_of, reports,
+    DAY_MS, OuchList, OuchOrder, OuchRefusal, OuchTerms, SETTLED, SIGNED_ORDER, SignedFault, WORDS, day_of, reports,
 };
 
 /// Orders of which market and side are remembered, for replacements.
@@ -21,12 +19,12 @@ const ORDERS: usize = 65_536;
 /// How long before midnight (UTC) orders end.
 const BEFORE_MIDNIGHT_MS: u64 = 10_000;
 
-/// Turns plain messages into signed ones, and back.
+/// Turns plain messages into signed ones.
 pub struct Translator {
     trading: SecretKey,
     fee_cap_ppm: u32,
     life_heights: u64,
-    pub(super) orders: BTreeMap<u32, (MarketId, VenueSide)>,
+    orders: BTreeMap<u32, (MarketId, VenueSide)>,
 }
 
 impl Translator {
@@ -37,97 +35,82 @@ impl Translator {
         Translator { trading: trading.clone(), fee_cap_ppm, life_heights, orders: BTreeMap::new() }
     }
 
-    /// What the venue is told.
+    /// What the venue is told of one message, without others.
     ///
     /// # Errors
-    /// The rejection that the participant is told.
+    /// The rejection that the participant is told; it is empty if the bytes are no message.
     pub fn to_venue(&mut self, bytes: &[u8], news: &BridgeNews, now_ms: u64) -> Result<Vec<u8>, Vec<u8>> {
-        let Ok(message) = OuchMessage::<OuchInbound>::decode(bytes) else { return Err(Vec::new()) };
-        let signed = match &message.body {
-            OuchInbound::Enter(enter) => self.sign_new(enter, &message, news, now_ms),
-            OuchInbound::Replace(replace) => self.sign_replacement(replace, &message, news, now_ms),
-            _ => return Ok(bytes.to_vec()),
+        let message = OuchMessage::<OuchInbound>::decode(bytes).map_err(|_| Vec::new())?;
+        match message.body {
+            OuchInbound::Enter(_) | OuchInbound::Replace(_) => {
+                let order = self.read(message, now_ms)?;
+                self.sign(&order, news, now_ms)
+            }
+            _ => Ok(bytes.to_vec()),
+        }
+    }
+
+    /// Reads a new order or a replacement, and remembers it for those that replace it.
+    pub(super) fn read(&mut self, message: OuchMessage<OuchInbound>, now_ms: u64) -> Result<OuchOrder, Vec<u8>> {
+        let replaced = match &message.body {
+            OuchInbound::Replace(replace) => self.orders.get(&replace.before).copied(),
+            _ => None,
         };
-        let refused = |fault: SignedFault| {
+        let body = message.body;
+        let order = OuchOrder::read(message, replaced).map_err(|fault| {
             let reason = if fault == SignedFault::Market { NO_MARKET } else { NOT_SIGNED };
-            rejection(&message.body, &OuchRefusal::new(reason, fault), now_ms)
-        };
-        let signed = signed.map_err(refused)?;
-        self.orders.insert(signed.order.number.reference, (signed.order.market, signed.order.side));
+            rejection(&body, &OuchRefusal::new(reason, fault), now_ms)
+        })?;
+        self.orders.insert(order.fields.reference, (order.fields.market, order.fields.side));
         if self.orders.len() > ORDERS {
             self.orders.pop_first();
         }
-        let mut options = message.options.unwrap_or_default();
+        Ok(order)
+    }
+
+    /// Forgets all orders: their session is over.
+    pub(super) fn forget(&mut self) {
+        self.orders.clear();
+    }
+
+    /// An order with a signature of its own.
+    pub(super) fn sign(&self, order: &OuchOrder, news: &BridgeNews, now_ms: u64) -> Result<Vec<u8>, Vec<u8>> {
+        let RequestScope { network, venue, .. } = news.scope;
+        let signed = SignedOrder::sign(&network, venue, &self.trading, self.terms(news, now_ms).order(&order.fields));
         let value = borsh::to_vec(&SettledOrder::from(signed)).expect("writing to memory cannot fail");
+        let OuchMessage { body, options } = order.message.clone();
+        let mut options = options.unwrap_or_default();
         options.push(OuchOption::Unknown { tag: SIGNED_ORDER, value });
         let mut to = Vec::new();
-        let message = OuchMessage { body: message.body, options: Some(options) };
-        let refused = |error| rejection(&message.body, &OuchRefusal::new(NOT_SIGNED, error), now_ms);
-        message.encode(&mut to).map_err(refused)?;
+        let refused = |error| rejection(&body, &OuchRefusal::new(NOT_SIGNED, error), now_ms);
+        OuchMessage { body, options: Some(options) }.encode(&mut to).map_err(refused)?;
         Ok(to)
     }
 
-    fn sign_new(
-        &self,
-        enter: &OuchEnter,
-        message: &OuchMessage<OuchInbound>,
-        news: &BridgeNews,
-        now_ms: u64,
-    ) -> Result<SignedOrder, SignedFault> {
-        let side = if enter.side == b'B' { VenueSide::Buy } else { VenueSide::Sell };
-        let market = market_of(&enter.symbol).ok_or(SignedFault::Market)?;
-        let life = life_of(enter.time_in_force, enter.quantity, message.options.as_deref().unwrap_or(&[]))?;
-        let (tick, lots) = (tick_of(enter.price)?, enter.quantity);
-        Ok(self.sign((market, side), enter.user_ref, (tick, lots), life, news, now_ms))
+    /// Orders under one signature; `None` if they are no list.
+    pub(super) fn sign_list(&self, orders: Vec<OuchOrder>, news: &BridgeNews, now_ms: u64) -> Option<Vec<u8>> {
+        let RequestScope { network, venue, .. } = news.scope;
+        let list = OuchList::sign(&network, venue, self.terms(news, now_ms), orders, &self.trading);
+        list.ok()?.encode()
     }
 
-    fn sign_replacement(
-        &self,
-        replace: &OuchReplace,
-        message: &OuchMessage<OuchInbound>,
-        news: &BridgeNews,
-        now_ms: u64,
-    ) -> Result<SignedOrder, SignedFault> {
-        let of = *self.orders.get(&replace.before).ok_or(SignedFault::Replaced)?;
-        let life = life_of(replace.time_in_force, replace.quantity, message.options.as_deref().unwrap_or(&[]))?;
-        let (tick, lots) = (tick_of(replace.price)?, replace.quantity);
-        Ok(self.sign(of, replace.user_ref, (tick, lots), life, news, now_ms))
-    }
-
-    fn sign(
-        &self,
-        (market, side): (MarketId, VenueSide),
-        reference: u32,
-        (tick, lots): (u32, u32),
-        life: primitives::venue::OrderLife,
-        news: &BridgeNews,
-        now_ms: u64,
-    ) -> SignedOrder {
-        let RequestScope { network, venue, incarnation } = news.scope;
-        let order = VenueOrder {
-            market,
-            number: OrderNumber { incarnation, day: day_of(now_ms), reference },
+    fn terms(&self, news: &BridgeNews, now_ms: u64) -> OuchTerms {
+        let incarnation = news.scope.incarnation;
+        OuchTerms {
+            incarnation,
+            day: day_of(now_ms),
             floor: OrderNumber { incarnation, day: 0, reference: 0 },
-            side,
-            life,
             self_trade: SelfTradeRule::ExpireTaker,
-            tick,
-            lots,
             expiry: news.height.saturating_add(self.life_heights),
             until_ms: Some(day_end_ms(now_ms)),
             fee_cap_ppm: self.fee_cap_ppm,
-        };
-        SignedOrder::sign(&network, venue, &self.trading, order)
+        }
     }
 }
 
 /// When orders of the day of `now_ms` end: shortly before midnight, so that their end is told in the day's session.
 fn day_end_ms(now_ms: u64) -> u64 {
     (now_ms / DAY_MS + 1) * DAY_MS - BEFORE_MIDNIGHT_MS
-}
-
-fn tick_of(price: u64) -> Result<u32, SignedFault> {
-    u32::try_from(price).map_err(|_| SignedFault::Price)
 }
 
 /// Why nothing is passed on while the venue's link is away.
@@ -175,7 +158,7 @@ mod tests {
 
     use primitives::Digest;
     use primitives::venue::FillReport;
-    use protocols::ouch::{OuchCancel, OuchRejected};
+    use protocols::ouch::{OuchCancel, OuchEnter, OuchRejected, OuchReplace};
     use venue::check_orders;
 
     use super::*;
@@ -190,11 +173,16 @@ mod tests {
             dead_man_ms: None,
             fee_cap_ppm: 500,
             life_heights: 100,
+            gather_us: 0,
         }
     }
 
     fn news() -> BridgeNews {
-        BridgeNews { scope: RequestScope { network: Digest([3; 32]), venue: 1, incarnation: 2 }, height: 40 }
+        BridgeNews {
+            scope: RequestScope { network: Digest([3; 32]), venue: 1, incarnation: 2 },
+            height: 40,
+            takes_lists: true,
+        }
     }
 
     fn plain_enter(user_ref: u32) -> OuchEnter {

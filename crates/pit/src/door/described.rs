@@ -329,11 +329,13 @@ mod tests {
         check("PlaceBody", PlaceBody { orders: orders.clone() });
         let entries = vec![ListEntry { order, replaces: Some(number) }];
         let list = OrderList::sign(&scope.network, 0, [5; 32], entries, &key).expect("plain");
-        check("PlaceListsBody", PlaceListsBody { lists: vec![list_body(&list)] });
+        let lists = vec![list_body(&list)];
+        check("PlaceListsBody", PlaceListsBody { lists: lists.clone() });
         let said = VenueSaid {
             id: 3.into(),
             attach: Some(requests[0].clone()),
             orders: Some(orders),
+            lists: Some(lists),
             request: Some(requests[1].clone()),
             books: Some(vec![0]),
             heartbeat: true,

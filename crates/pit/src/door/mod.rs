@@ -184,6 +184,9 @@ pub struct VenueStatusBody {
     pub operator_balance: Option<String>,
     /// Records of the journal.
     pub records: u64,
+    /// Whether lists of orders are taken: the certified height counts them.
+    #[serde(default)]
+    pub takes_lists: bool,
     /// Open markets.
     pub markets: Vec<u32>,
     /// Sessions with a link.
@@ -254,6 +257,7 @@ fn status_body(venue: u32, view: PitView) -> VenueStatusBody {
         bond: None,
         operator_balance: None,
         records: view.record,
+        takes_lists: view.takes_lists,
         markets: view.markets,
         sessions: view.links,
     }

@@ -53,6 +53,14 @@ pub(super) struct Placing {
     pub session: Option<(SessionNumber, PublicKey)>,
 }
 
+impl Placing {
+    /// The session of what a key says, and whether it is that of requests without one: a session speaks for its own key.
+    fn session_of(&self, key: &PublicKey) -> (SessionNumber, bool) {
+        let session = self.session.filter(|(_, of)| of == key).map(|(session, _)| session);
+        (session.unwrap_or_else(|| own_session(key)), session.is_none())
+    }
+}
+
 /// Places signed orders; a result for each has the reports that it caused at once.
 #[utoipa::path(post, path = "/v1/venue/orders", request_body = PlaceBody, responses((status = 200, body = PlacedBody),
     (status = 400, body = ErrorBody), (status = 503, body = ErrorBody), (status = 507, body = ErrorBody)))]
@@ -128,7 +136,17 @@ pub(super) async fn place_lists(
     lists: Body<PlaceListsBody>,
 ) -> Result<Json<PlacedBody>, Failure> {
     let PlaceListsBody { lists } = body(lists)?;
-    let shared = &api.shared;
+    let placing = Placing { client: visitor.client(), session: None };
+    let results = place_all_lists(&api.shared, placing, lists).await?;
+    Ok(Json(PlacedBody { results }))
+}
+
+/// Places lists; each result has the immediate reports of an order, or an error.
+pub(super) async fn place_all_lists(
+    shared: &PitShared,
+    placing: Placing,
+    lists: Vec<ListBody>,
+) -> Result<Vec<PlacedResult>, Failure> {
     if lists.is_empty() || lists.len() > LISTS {
         return Err(Failure::malformed(format!("lists: a call has 1 to {LISTS} of them, not {}", lists.len())));
     }
@@ -141,7 +159,7 @@ pub(super) async fn place_lists(
     for list in &signed {
         shared.check_key(&list.key)?;
     }
-    let turn = shared.gates.checks.take(visitor.client()).await.map_err(PitRefusal::from)?;
+    let turn = shared.gates.checks.take(placing.client).await.map_err(PitRefusal::from)?;
     let check = move || check_lists(&scope.network, scope.venue, signed);
     let checked = tokio::task::spawn_blocking(check).await;
     let checked = checked.map_err(|_| PitRefusal::NotRunning("the node is stopping".into()))?;
@@ -151,15 +169,15 @@ pub(super) async fn place_lists(
         list.map_err(|fault| Failure::malformed(format!("lists[{at}]: {fault}")))
     };
     let checked: Vec<CheckedOrderList> = checked.into_iter().enumerate().map(named).collect::<Result<_, _>>()?;
-    let given = checked.into_iter().flat_map(|list| give_list(shared, list)).collect();
-    Ok(Json(PlacedBody { results: results_of(given).await }))
+    let given = checked.into_iter().flat_map(|list| give_list(shared, placing, list)).collect();
+    Ok(results_of(given).await)
 }
 
 /// Gives a list to the root; an answer for each of its orders.
-fn give_list(shared: &PitShared, list: CheckedOrderList) -> Vec<Answer> {
-    let (session, size) = (own_session(list.key()), list.list().entries.len());
+fn give_list(shared: &PitShared, placing: Placing, list: CheckedOrderList) -> Vec<Answer> {
+    let ((session, is_own_session), size) = (placing.session_of(list.key()), list.list().entries.len());
     let (replies, answers): (Vec<_>, Vec<_>) = (0..size).map(|_| oneshot::channel()).unzip();
-    match shared.send(PitInput::List { session, is_own_session: true, list: Box::new(list), replies }) {
+    match shared.send(PitInput::List { session, is_own_session, list: Box::new(list), replies }) {
         Ok(()) => answers.into_iter().map(Ok).collect(),
         Err(why) => answers.iter().map(|_| Err(why.clone())).collect(),
     }
@@ -200,10 +218,7 @@ fn trade(
     key: PublicKey,
     command: TradeCommand,
 ) -> Result<oneshot::Receiver<Vec<TradeReport>>, PitRefusal> {
-    // A session places orders of its own key; others come as if without a session.
-    let session = placing.session.filter(|(_, of)| *of == key).map(|(session, _)| session);
-    let (reply, answer) = oneshot::channel();
-    let (session, is_own_session) = (session.unwrap_or_else(|| own_session(&key)), session.is_none());
+    let ((session, is_own_session), (reply, answer)) = (placing.session_of(&key), oneshot::channel());
     shared.send(PitInput::Trade { session, key, is_own_session, command, reply })?;
     Ok(answer)
 }

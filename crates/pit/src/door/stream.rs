@@ -23,7 +23,7 @@ use venue::{SessionNumber, TraderAsk, TraderRequest, session_number};
 
 use super::bodies::{event_body, report_body, signed_request, top_body};
 use super::books::image_body;
-use super::orders::{Placing, ask, check_request, error_body, place_all};
+use super::orders::{Placing, ask, check_request, error_body, place_all, place_all_lists};
 use super::{Api, Failure};
 use crate::codes::pause_code;
 use crate::events::StepEvents;
@@ -168,7 +168,7 @@ impl Connection<'_> {
             Ok(said) => said,
             Err(error) => return self.error(&Value::Null, &Failure::malformed(error.to_string())).await,
         };
-        let VenueSaid { id, attach, orders, request, books, .. } = said;
+        let VenueSaid { id, attach, orders, lists, request, books, .. } = said;
         let books = books.unwrap_or_default();
         if books.len() > BOOKS {
             let why = format!("books: a message names at most {BOOKS}; nothing of it was done");
@@ -184,6 +184,12 @@ impl Connection<'_> {
         }
         if let Some(orders) = orders {
             match place_all(&api.shared, placing, orders).await {
+                Ok(results) => self.send(VenueTold::Results { id: id.clone(), results }).await?,
+                Err(why) => self.error(&id, &why).await?,
+            }
+        }
+        if let Some(lists) = lists {
+            match place_all_lists(&api.shared, placing, lists).await {
                 Ok(results) => self.send(VenueTold::Results { id: id.clone(), results }).await?,
                 Err(why) => self.error(&id, &why).await?,
             }

@@ -20,6 +20,7 @@ pub(super) struct Shown {
     counts: (u64, u64),
     in_flight: Option<SettleInFlight>,
     record: u64,
+    takes_lists: bool,
     markets: Vec<MarketId>,
     links: usize,
 }
@@ -39,6 +40,7 @@ impl Shown {
             counts: state.counts(),
             in_flight: in_flight.map(|body| SettleInFlight { sequence: body.sequence, until: body.until }),
             record: state.last_record(),
+            takes_lists: state.takes_lists(),
             markets: listed.iter().copied().filter(|market| state.book(*market).is_some()).collect(),
             links,
         }
@@ -99,7 +101,7 @@ impl Host {
 
     /// Shows how the root stood after the last step that was told.
     pub(super) fn show_as(&mut self, shown: Shown) {
-        let Shown { scope, standing, paused, height, counts, in_flight, record, markets, links } = shown;
+        let Shown { scope, standing, paused, height, counts, in_flight, record, takes_lists, markets, links } = shown;
         self.shared.view.send_modify(|view| {
             view.standing = standing;
             view.scope = Some(scope);
@@ -108,6 +110,7 @@ impl Host {
             (view.fills, view.settled, view.busts) = (counts.0, counts.1, self.busts);
             view.in_flight = in_flight;
             view.record = record;
+            view.takes_lists = takes_lists;
             view.markets = markets;
             view.links = links;
         });

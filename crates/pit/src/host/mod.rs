@@ -171,7 +171,7 @@ impl Host {
             }
             PitInput::List { session, is_own_session, list, replies } => {
                 // A list takes as much of a step as its orders do.
-                gathered.size += replies.len();
+                gathered.size += list.list().entries.len();
                 let key = *list.key();
                 self.attach_own(session, key, is_own_session, gathered);
                 let numbers = list.list().entries.iter().map(|entry| Some(entry.order.number));

@@ -1,7 +1,7 @@
 //! What a session's link asks of its venue.
 
 use primitives::PublicKey;
-use venue::{RequestScope, SessionNumber, TradeCommand};
+use venue::{CheckedOrderList, RequestScope, SessionNumber, TradeCommand};
 
 use super::session::OuchSession;
 
@@ -17,6 +17,8 @@ pub trait OuchHost {
     fn takes_orders(&self) -> bool;
     /// Gives a command of a session to the root; false if it is not taken. Its answers go to the session.
     fn trade(&self, session: SessionNumber, key: PublicKey, command: TradeCommand) -> bool;
+    /// Gives a list of a session to the root; false if it is not taken. Answers of its orders go to the session.
+    fn list(&self, session: SessionNumber, list: CheckedOrderList) -> bool;
     /// A session lives.
     fn heartbeat(&self, session: SessionNumber);
     /// A session was told something that is to be made durable.

@@ -1,6 +1,6 @@
 //! Messages to the venue: what they say must be what was signed.
 
-use primitives::venue::{OrderLife, SettledOrder, SignedOrder, VenueOrder, VenueSide};
+use primitives::venue::{ListFault, OrderLife, SettledOrder, SignedOrder, VenueOrder, VenueSide};
 use protocols::ouch::{OuchEnter, OuchInbound, OuchMessage, OuchOption, OuchReplace};
 
 use super::{SIGNED_ORDER, market_of, symbol_of};
@@ -43,6 +43,12 @@ pub enum SignedFault {
     /// The signature is not the key's.
     #[error("the signature of the order is false, or a field of it is out of bounds: it has a limit price and lots")]
     False,
+    /// A list is none that its key signed.
+    #[error("{0}")]
+    List(ListFault),
+    /// Only some numbers of a list are new.
+    #[error("the list has numbers that are used: its new orders are refused, send them again under new numbers")]
+    PartlyUsed,
     /// The signed number is not one of this session.
     #[error("the signed order is of another day or incarnation than the session's")]
     OtherSession,

@@ -2,17 +2,18 @@
 //! own door drive it, and those of the gateways of its edge.
 
 use primitives::PublicKey;
-use primitives::venue::SignedOrder;
+use primitives::venue::{ListFault, SignedOrder};
 use protocols::ouch::{
     OuchAccountQueryResponse, OuchInbound, OuchMassCancelResponse, OuchMessage, OuchOption, OuchOutbound,
 };
 use protocols::soup::SoupLimits;
 use protocols::soup::server::{SoupServer, SoupServerEffect, SoupServerInput};
 use tokio::sync::watch;
-use venue::{CheckedOrder, SessionNumber, TradeCommand, check_orders};
+use venue::{CheckedOrder, CheckedOrderList, SessionNumber, TradeCommand, check_lists, check_orders};
 
 use super::host::OuchHost;
 use super::inbound::{SignedFault, new_order, replacement, side_letter};
+use super::list::{OuchList, OuchOrder};
 use super::refusing::OuchRefusal;
 use super::session::Entered;
 use super::{DAY_MS, market_of, symbol_of};
@@ -143,28 +144,82 @@ impl OuchLink {
 /// What the messages of the participant do, in their order. The signatures of those that came together are checked in
 /// one batch, which costs half of what single checks do. Returns how many signatures were false.
 fn hear_all(host: &impl OuchHost, link: &Link, effects: &[SoupServerEffect]) -> u64 {
-    let bytes = effects.iter().filter_map(|effect| match effect {
-        SoupServerEffect::Message(bytes) => Some(bytes),
-        _ => None,
-    });
-    // What is no message has no number to reject.
-    let heard: Vec<Heard> = bytes.filter_map(|bytes| Heard::read(bytes)).collect();
-    let own: Vec<SignedOrder> = heard.iter().filter_map(|heard| heard.signed_by(&link.of.key)).collect();
-    let checked = match host.scope() {
-        Some(scope) if !own.is_empty() => check_orders(&scope.network, scope.venue, &own),
-        _ => Vec::new(),
-    };
-    let forged = checked.iter().filter(|order| order.is_none()).count() as u64;
-    let mut checked = checked.into_iter();
-    for heard in heard {
-        let order = match (heard.signed, heard.signed_by(&link.of.key)) {
-            (Err(fault), _) => Err(fault),
-            (Ok(_), None) => Err(SignedFault::OtherKey),
-            (Ok(_), Some(_)) => checked.next().flatten().ok_or(SignedFault::False),
-        };
-        hear(host, link, heard, order);
+    let (mut heard, mut own, mut lists) = (Vec::new(), Vec::new(), Vec::new());
+    for effect in effects {
+        let SoupServerEffect::Message(bytes) = effect else { continue };
+        // What is no message has no number to reject.
+        match OuchList::decode(bytes) {
+            Some(list) => {
+                lists.push(list.signed_by(link.of.key));
+                heard.push(Said::List(list));
+            }
+            None => {
+                let Some(message) = Heard::read(bytes) else { continue };
+                own.extend(message.signed_by(&link.of.key));
+                heard.push(Said::Single(message));
+            }
+        }
     }
-    forged
+    let (checked, checked_lists) = match host.scope() {
+        Some(scope) => {
+            (check_orders(&scope.network, scope.venue, &own), check_lists(&scope.network, scope.venue, lists))
+        }
+        None => Default::default(),
+    };
+    let forged = checked.iter().filter(|order| order.is_none()).count()
+        + checked_lists.iter().filter(|list| matches!(list, Err(ListFault::Signature))).count();
+    let (mut checked, mut checked_lists) = (checked.into_iter(), checked_lists.into_iter());
+    for said in heard {
+        match said {
+            Said::List(list) => {
+                let checked = checked_lists.next().unwrap_or(Err(ListFault::Signature));
+                hear_list(host, link, &list, checked.map_err(SignedFault::List));
+            }
+            Said::Single(heard) => {
+                let order = match (heard.signed, heard.signed_by(&link.of.key)) {
+                    (Err(fault), _) => Err(fault),
+                    (Ok(_), None) => Err(SignedFault::OtherKey),
+                    (Ok(_), Some(_)) => checked.next().flatten().ok_or(SignedFault::False),
+                };
+                hear(host, link, heard, order);
+            }
+        }
+    }
+    forged as u64
+}
+
+/// What a participant says.
+enum Said {
+    Single(Heard),
+    List(OuchList),
+}
+
+/// What a list does, if its signature was checked and is valid.
+fn hear_list(host: &impl OuchHost, link: &Link, list: &OuchList, checked: Result<CheckedOrderList, SignedFault>) {
+    // In one go: the journal has all of its numbers or none.
+    let (new, is_of_session) = host.with(link.of.session, |of| {
+        let claimed = list.orders().iter().filter(|order| of.claim(order.fields.reference));
+        let new: Vec<&OuchOrder> = claimed.collect();
+        for order in &new {
+            let (symbol, side) = order.symbol_and_side();
+            of.enter(entered(order.message.body, symbol, side));
+        }
+        (new, of.number(0) == list.number(0))
+    });
+    let refused = match checked {
+        // A repetition: the answers are among the session's messages.
+        _ if new.is_empty() => None,
+        _ if new.len() < list.orders().len() => Some((NOT_SIGNED, SignedFault::PartlyUsed.to_string())),
+        Err(fault) => Some((NOT_SIGNED, fault.to_string())),
+        Ok(_) if !is_of_session => Some((NOT_SIGNED, SignedFault::OtherSession.to_string())),
+        Ok(list) => {
+            let is_taken = host.takes_orders() && host.list(link.of.session, list);
+            (!is_taken).then(|| (NOT_TAKEN, NOT_TAKEN_WORDS.to_string()))
+        }
+    };
+    if let Some((reason, words)) = refused {
+        new.iter().for_each(|order| reject(host, link, &order.message.body, reason, &words));
+    }
 }
 
 /// A message of the participant, with its order if it has one.

@@ -7,7 +7,8 @@
 //!
 //! Orders must be signed, and OUCH has no field for that. A new order and a replacement carry the signed order as an
 //! option with the tag [`SIGNED_ORDER`]. What the message's own fields say must be the same. *Plain* OUCH is spoken
-//! with a [bridge](crate::bridge), which a participant runs: it has the trading key, and adds the option.
+//! with a [bridge](crate::bridge), which a participant runs: it has the trading key, and adds the option. Many orders
+//! under one signature are a message of their own ([`OuchList`]).
 //!
 //! What a session is told is in a journal of its day, synced before it is sent. A participant that logs in with the
 //! number that it expects gets what it missed, also after a restart or a crash of the node. A cancel of an order that
@@ -43,6 +44,7 @@ mod hub;
 mod inbound;
 mod journal;
 mod link;
+mod list;
 mod outbound;
 mod refusing;
 pub(crate) mod reports;
@@ -54,6 +56,9 @@ use protocols::soup::SoupPacket;
 use venue::TraderRequest;
 
 pub(crate) use hub::OuchHub;
+#[cfg(test)]
+pub(crate) use list::tests as list_tests;
+pub(crate) use list::{LIST_HEAD_MAX, OuchOrder};
 pub(crate) use refusing::{OuchRefusal, words_of};
 pub(crate) use sessions::session_name;
 
@@ -61,6 +66,7 @@ pub use host::OuchHost;
 pub use inbound::{SignedFault, enter_of, life_of};
 pub use journal::SessionJournalError;
 pub use link::{OuchLink, OuchParty, OuchTurn};
+pub use list::{LIST, LIST_BYTES_MAX, OuchList, OuchTerms, REPLACED};
 pub use session::OuchSession;
 pub use sessions::OuchSessions;
 

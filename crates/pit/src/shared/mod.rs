@@ -89,7 +89,7 @@ pub(crate) type RootQuestion = Box<dyn FnOnce(&VenueRoot<RealDisk>) + Send>;
 pub(crate) enum PitInput {
     /// A session says something. The session of requests without one is attached by itself.
     Trade { session: SessionNumber, key: PublicKey, is_own_session: bool, command: TradeCommand, reply: ReportsReply },
-    /// A session places a list; a reply for each of its orders.
+    /// A session places a list; a reply for each of its orders, or none where answers go to the session.
     List { session: SessionNumber, is_own_session: bool, list: Box<CheckedOrderList>, replies: Vec<ReportsReply> },
     /// A session has a link.
     Attach {
@@ -159,6 +159,8 @@ pub struct PitView {
     pub in_flight: Option<SettleInFlight>,
     /// The number of the last record of the journal.
     pub record: u64,
+    /// Whether lists of orders are taken.
+    pub takes_lists: bool,
     /// Open markets.
     pub markets: Vec<MarketId>,
     /// Sessions with a link.
@@ -178,6 +180,7 @@ impl PitView {
             busts: 0,
             in_flight: None,
             record: 0,
+            takes_lists: false,
             markets: Vec::new(),
             links: 0,
         }

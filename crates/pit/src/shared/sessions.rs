@@ -3,7 +3,7 @@
 use primitives::PublicKey;
 use protocols::soup::{SoupPacket, SoupReject};
 use tokio::sync::oneshot;
-use venue::{RequestScope, SessionNumber, TradeCommand, TraderAsk, TraderRequest, session_number};
+use venue::{CheckedOrderList, RequestScope, SessionNumber, TradeCommand, TraderAsk, TraderRequest, session_number};
 
 use super::{PitInput, PitRefusal, PitShared};
 use crate::clock::clock_ms;
@@ -67,6 +67,11 @@ impl OuchHost for PitShared {
         // Answers go to the session.
         let (reply, _) = tokio::sync::oneshot::channel();
         self.send(PitInput::Trade { session, key, is_own_session: false, command, reply }).is_ok()
+    }
+
+    fn list(&self, session: SessionNumber, list: CheckedOrderList) -> bool {
+        let (list, replies) = (Box::new(list), Vec::new());
+        self.send(PitInput::List { session, is_own_session: false, list, replies }).is_ok()
     }
 
     fn heartbeat(&self, session: SessionNumber) {

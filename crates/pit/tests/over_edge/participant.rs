@@ -44,9 +44,10 @@ impl Trader {
             dead_man_ms: None,
             fee_cap_ppm: 10_000,
             life_heights: 5_000,
+            gather_us: 500,
         };
         let scope = RequestScope { network: chain.network, venue: 0, incarnation: 0 };
-        let (sender, news) = watch::channel(Some(BridgeNews { scope, height: chain.height() }));
+        let (sender, news) = watch::channel(Some(BridgeNews { scope, height: chain.height(), takes_lists: true }));
         let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).expect("a port");
         let address = listener.local_addr().expect("bound");
         let bridge = runtime.spawn(async move {

@@ -61,7 +61,7 @@ use std::io::{Error, ErrorKind, Read, Result as IoResult, Write};
 
 use borsh::{BorshDeserialize, BorshSerialize};
 
-use super::{OrderNumber, VenueId, VenueOrder};
+use super::{CarriedSignature, OrderNumber, VenueId, VenueOrder};
 use crate::merkle::{self, Family, Tree};
 use crate::{Digest, PublicKey, SecretKey, Signature};
 
@@ -73,6 +73,7 @@ pub const LIST_ORDERS_MAX: usize = FAMILY.leaves_max();
 const FAMILY: Family = Family::VenueOrders;
 const SIGNING_TAG: &[u8] = b"walras venue order list v1\0";
 const SALT_CONTEXT: &str = "walras 2026 venue list salt v1";
+const SIGNATURE_CONTEXT: &str = "walras 2026 known list v1";
 
 /// What hides an order in its leaf.
 pub type Salt = [u8; 16];
@@ -133,6 +134,19 @@ impl ListHeader {
         let mut bytes = SIGNING_TAG.to_vec();
         (network, self).serialize(&mut bytes).expect("writing to memory cannot fail");
         bytes
+    }
+}
+
+impl CarriedSignature {
+    /// Whether it is of a list.
+    pub fn is_of_list(&self) -> bool {
+        self.message.starts_with(SIGNING_TAG)
+    }
+
+    /// Names key, signature and what is signed: one name is one verdict.
+    pub fn name(&self) -> Digest {
+        let CarriedSignature { key, signature, message } = self;
+        Digest::of(SIGNATURE_CONTEXT, &[&key.0[..], &signature.0, message].concat())
     }
 }
 

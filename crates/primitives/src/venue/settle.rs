@@ -198,6 +198,13 @@ impl Settle {
         orders.into_par_iter().filter_map(signed).unzip()
     }
 
+    /// The signatures of its lists, each once. The settle must pass [`Settle::check`].
+    pub fn list_signatures(&self, network: &Digest) -> Vec<CarriedSignature> {
+        let mut lists = BTreeSet::new();
+        let is_first = |order: &&SettledOrder| order.list().is_some_and(|list| lists.insert(list));
+        self.orders.iter().filter(is_first).filter_map(|order| order.carried(network, self.venue)).collect()
+    }
+
     /// The signatures that are verified.
     pub(super) fn carried(&self, network: &Digest) -> Vec<CarriedSignature> {
         self.signed(network).1

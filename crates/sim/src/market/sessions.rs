@@ -16,7 +16,8 @@ impl MarketWorld {
         let scope =
             RequestScope { network: settings.network, venue: settings.venue, incarnation: settings.incarnation };
         let height = self.hosts[0].root.height().unwrap_or(0);
-        WireMoment { now_ms: self.chain.time_ms, scope, height, is_calm: self.healed }
+        let takes_lists = self.hosts[0].root.takes_lists();
+        WireMoment { now_ms: self.chain.time_ms, scope, height, takes_lists, is_calm: self.healed }
     }
 
     /// A turn of the sessions, and of the root with what came over them.

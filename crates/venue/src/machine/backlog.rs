@@ -20,7 +20,7 @@ pub(super) struct Added {
 
 impl VenueMachine {
     /// Whether orders of lists are taken: the ledger counts them from the next block on, and a settle has room.
-    pub(super) fn takes_lists(&self) -> bool {
+    pub(crate) fn takes_lists(&self) -> bool {
         let counts = self.core.rules >= ORDER_LISTS_RULES || self.has(VenueMistake::ListsBeforeTheirRules);
         counts && self.core.settings.has_room_for_lists()
     }

@@ -123,6 +123,11 @@ impl MatchingStage {
         self.machine.core.paused
     }
 
+    /// Whether lists of orders are taken: the certified height counts them.
+    pub fn takes_lists(&self) -> bool {
+        self.machine.takes_lists()
+    }
+
     /// Why the root has stopped.
     pub fn stopped(&self) -> Option<VenueStop> {
         self.machine.core.stopped

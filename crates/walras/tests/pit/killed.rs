@@ -9,7 +9,7 @@ use venue::TraderAsk;
 use super::{Market, kinds, past};
 
 /// The same orders under one signature.
-fn list(market: &Market, person: &str, orders: &[SignedOrder]) -> Value {
+pub(crate) fn list(market: &Market, person: &str, orders: &[SignedOrder]) -> Value {
     let entries = orders.iter().map(|signed| ListEntry { order: signed.order, replaces: None }).collect();
     let list = OrderList::sign(&market.scope.network, 0, [7; 32], entries, &market.trading(person)).expect("plain");
     json!({ "lists": [list_body(&list)] })

@@ -402,7 +402,7 @@ fn over_http(market: &mut Market) {
 fn over_a_bridge(market: &mut Market) {
     let reports = market.folder.path().join("reports.txt");
     let mut command = walras();
-    command.args(["bridge", "--listen", "127.0.0.1:0", "--life", "5000", "--trading-key"]);
+    command.args(["bridge", "--listen", "127.0.0.1:0", "--life", "5000", "--gather-us", "500", "--trading-key"]);
     command.arg(market.key("alice-trading")).args(["--venue", &market.venue, "--ouch", &market.ouch]);
     let mut child = command.arg("--reports").arg(&reports).stdout(Stdio::piped()).spawn().expect("walras runs");
     let mut stdout = BufReader::new(child.stdout.take().expect("piped"));
@@ -428,6 +428,17 @@ fn over_a_bridge(market: &mut Market) {
     let rejected = ouch.next(|message| matches!(message, OuchOutbound::Rejected(_)));
     let (band, _) = pit::codes::refusal_name(&venue::OrderRefusal::Band(1));
     assert!(matches!(rejected, OuchOutbound::Rejected(of) if of.reason == band), "{rejected:?}");
+    // What comes within a moment is signed as one list, and answered one by one.
+    let ladder: Vec<u32> = (1_000_003..1_000_011).collect();
+    ladder.iter().for_each(|of| ouch.send(enter(*of, b'B', 80, 3)));
+    for of in &ladder {
+        let accepted = ouch.next(|message| matches!(message, OuchOutbound::Accepted(_)));
+        assert!(matches!(accepted, OuchOutbound::Accepted(first) if first.user_ref == *of), "{accepted:?}");
+    }
+    for of in ladder {
+        ouch.send(OuchInbound::Cancel(protocols::ouch::OuchCancel { user_ref: of, quantity: 0 }));
+        ouch.next(|message| matches!(message, OuchOutbound::Canceled(_)));
+    }
     market.settled(3);
     let kept = std::fs::read_to_string(&reports).expect("reports");
     let report = report_of(kept.trim());

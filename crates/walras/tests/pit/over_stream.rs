@@ -3,11 +3,12 @@
 use std::net::TcpStream;
 
 use pit::door::bodies::order_body;
-use primitives::venue::VenueSide;
+use primitives::venue::{SignedOrder, VenueSide};
 use serde_json::{Value, json};
 use tungstenite::Message;
 use venue::TraderAsk;
 
+use super::killed::list;
 use super::{Market, kinds};
 
 type Socket = tungstenite::WebSocket<tungstenite::stream::MaybeTlsStream<TcpStream>>;
@@ -114,13 +115,27 @@ pub fn orders(market: &mut Market) {
     let fills = market.ask("alice-watch", TraderAsk::Fills(0));
     assert_eq!(fills["fills"].as_array().map(Vec::len), Some(2), "{fills}");
     market.settled(2);
+    // A list is of her session, too.
+    let ladder: Vec<SignedOrder> = [60, 61].map(|tick| market.order("alice", VenueSide::Buy, tick, 1)).into();
+    let mut lists = list(market, "alice", &ladder);
+    lists["id"] = json!(4);
+    say(&mut socket, &lists);
+    let placed = loop {
+        let results = until(&mut socket, "results");
+        if results["id"] == 4 {
+            break results;
+        }
+    };
+    assert_eq!(placed["results"][1]["reports"][0]["type"], "accepted", "{placed}");
     // The link breaks: her session asked for that to end its orders, and nobody else's.
     let ask = market.order("bob", VenueSide::Sell, 130, 5);
     assert_eq!(kinds(&market.place(&ask)), ["accepted"]);
     drop((socket, copy));
     market.until(|status| status.sessions == 0);
-    let status = market.ask("alice", TraderAsk::Status(bid.order.number));
-    assert_eq!(status["reports"][0]["status"]["why"], "disconnected", "{status}");
+    for order in [&bid, &ladder[0], &ladder[1]] {
+        let status = market.ask("alice", TraderAsk::Status(order.order.number));
+        assert_eq!(status["reports"][0]["status"]["why"], "disconnected", "{status}");
+    }
     let status = market.ask("bob", TraderAsk::Status(ask.order.number));
     assert_eq!(status["reports"][0]["status"]["standing"], "open", "{status}");
 }

@@ -44,6 +44,8 @@ pub enum FixEntry {
     Heard(u64, Vec<u8>),
     /// A session of the venue begins.
     Session(SoupSession),
+    /// A list that the venue is sent under these numbers, until it has answered all of them.
+    Listed(Vec<u32>, Vec<u8>),
 }
 
 /// Why the journal cannot be used.

@@ -1,7 +1,7 @@
 //! The state of a bridge of FIX, without socket and disk: the session, orders under both numbers, and what waits for
 //! the venue.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use protocols::fix::frame::FixReader;
 use protocols::fix::journal::{FixJournal, FixRecord, FixSent};
@@ -11,10 +11,12 @@ use protocols::fix::{FixBody, FixBusinessReject, FixMessage, FixText, FixTime, M
 use protocols::ouch::{OuchCancel, OuchInbound, OuchMessage, OuchOption, OuchOutbound};
 use protocols::soup::{ANY_SESSION, SoupSession};
 
-use super::super::BridgeMoment;
-use super::super::translator::{Translator, away, rejection};
+use super::super::gather::{Gather, Passed};
+use super::super::translator::rejection;
+use super::super::{BridgeMoment, BridgeSettings};
 use super::journal::FixEntry;
-use crate::ouch::{SETTLED, words_of};
+use crate::codes::NOT_TAKEN;
+use crate::ouch::{OuchRefusal, SETTLED, words_of};
 
 /// Messages that are kept for a participant that missed them.
 const MESSAGES: u64 = 65_536;
@@ -37,7 +39,7 @@ pub struct FixTurn {
 /// The state of a bridge of FIX.
 pub struct FixMachine {
     limits: FixLimits,
-    translator: Translator,
+    gather: Gather,
     names: (FixText, FixText),
     journal: FixJournal,
     orders: FixOrders,
@@ -45,8 +47,10 @@ pub struct FixMachine {
     session: Option<FixSession>,
     venue: SoupSession,
     next: u64,
-    /// What the venue was sent and has not answered, by its number.
-    unanswered: BTreeMap<u32, Vec<u8>>,
+    /// What the venue was sent and has not answered, by its first number; numbers that wait for an answer.
+    unanswered: BTreeMap<u32, (BTreeSet<u32>, Vec<u8>)>,
+    /// Orders of the journal that were not signed when it ended.
+    unsigned: BTreeMap<u32, OuchInbound>,
     /// When open orders end, because the participant is gone.
     cancel_at_ms: Option<u64>,
 }
@@ -54,9 +58,9 @@ pub struct FixMachine {
 impl FixMachine {
     /// A machine with the entries of its journal; without any it begins, and numbers orders above `last`. Where it
     /// cancels on disconnect it does so after a restart, too, since nobody is connected. `None` if the entries are of
-    /// sessions with other names.
+    /// sessions with other names. The entries that it returns are for the journal.
     pub fn open(
-        translator: Translator,
+        settings: &BridgeSettings,
         limits: FixLimits,
         names: (FixText, FixText),
         last: u32,
@@ -65,7 +69,7 @@ impl FixMachine {
     ) -> Option<(FixMachine, Vec<FixEntry>)> {
         let mut machine = FixMachine {
             limits,
-            translator,
+            gather: Gather::new(settings),
             journal: FixJournal::new(names.0.clone(), names.1.clone()),
             names,
             orders: FixOrders::after(last),
@@ -73,11 +77,27 @@ impl FixMachine {
             venue: ANY_SESSION,
             next: 1,
             unanswered: BTreeMap::new(),
+            unsigned: BTreeMap::new(),
             cancel_at_ms: limits.cancel_after_ms.map(|after| now_ms.saturating_add(after)),
         };
         let begins = if entries.is_empty() { vec![machine.begins()] } else { Vec::new() };
-        let is_own = entries.into_iter().all(|entry| machine.replay(entry));
-        is_own.then_some((machine, begins))
+        if !entries.into_iter().all(|entry| machine.replay(entry)) {
+            return None;
+        }
+        let refused = machine.refuse_unsigned(now_ms);
+        Some((machine, begins.into_iter().chain(refused).collect()))
+    }
+
+    /// Orders that waited for others when the process ended never left, and their limits may be old.
+    fn refuse_unsigned(&mut self, now_ms: u64) -> Vec<FixEntry> {
+        let at = BridgeMoment { now_us: now_ms.saturating_mul(1_000), news: None };
+        let words = "the bridge ended before it signed this order: send it again under another name";
+        let refusal = OuchRefusal::new(NOT_TAKEN, words);
+        let mut turn = FixTurn::default();
+        for body in std::mem::take(&mut self.unsigned).into_values() {
+            self.report(&at, 0, rejection(&body, &refusal, now_ms), &mut turn);
+        }
+        turn.entries
     }
 
     /// The session of the venue, and the number of its next message.
@@ -89,6 +109,11 @@ impl FixMachine {
     pub fn deadline_ms(&self) -> Option<u64> {
         let of_session = self.session.as_ref().and_then(FixSession::deadline_ms);
         of_session.into_iter().chain(self.cancel_at_ms).min()
+    }
+
+    /// When orders that wait for others leave, in microseconds since 1970.
+    pub fn gathered_us(&self) -> Option<u64> {
+        self.gather.deadline_us()
     }
 
     /// Whether a participant is connected.
@@ -104,9 +129,13 @@ impl FixMachine {
     /// Something happens to the participant's connection, or time passed.
     pub fn step(&mut self, at: &BridgeMoment, input: FixInput<'_>) -> FixTurn {
         let mut turn = FixTurn::default();
+        let due = self.gather.wake(at);
+        self.pass(at, due, &mut turn);
         self.feed(at, input, &mut turn);
-        if at.news.is_some() && self.cancel_at_ms.is_some_and(|due| due <= at.now_ms) {
+        if at.news.is_some() && self.cancel_at_ms.is_some_and(|due| due <= at.now_ms()) {
             self.cancel_at_ms = None;
+            let waiting = self.gather.flush(at);
+            self.pass(at, waiting, &mut turn);
             turn.to_venue.extend(self.orders.open().map(cancel));
         }
         turn
@@ -124,7 +153,9 @@ impl FixMachine {
             turn.begins_session = true;
         }
         // The venue ignores what it has, and its answers are among its messages.
-        turn.to_venue.extend(self.unanswered.values().cloned());
+        turn.to_venue.extend(self.unanswered.values().map(|(_, message)| message.clone()));
+        let waiting = self.gather.flush(at);
+        self.pass(at, waiting, &mut turn);
         turn.to_venue.extend(self.orders.cancels().map(cancel));
         turn
     }
@@ -157,7 +188,7 @@ impl FixMachine {
     /// Gives the connection an input, and follows what it comes to.
     fn feed(&mut self, at: &BridgeMoment, input: FixInput<'_>, turn: &mut FixTurn) {
         let Some(session) = &mut self.session else { return };
-        let mut effects: VecDeque<FixEffect> = session.step(at.now_ms, input, &mut self.journal).into();
+        let mut effects: VecDeque<FixEffect> = session.step(at.now_ms(), input, &mut self.journal).into();
         let mut messages = Vec::new();
         while let Some(effect) = effects.pop_front() {
             match effect {
@@ -167,7 +198,7 @@ impl FixMachine {
                 FixEffect::Authorize(_) => {
                     let verdict = FixInput::Verdict(at.news.is_some());
                     if let Some(session) = &mut self.session {
-                        effects.extend(session.step(at.now_ms, verdict, &mut self.journal));
+                        effects.extend(session.step(at.now_ms(), verdict, &mut self.journal));
                     }
                 }
                 FixEffect::Message(message) => messages.push(message),
@@ -198,23 +229,50 @@ impl FixMachine {
         }
     }
 
-    /// Signs a message to the venue, or refuses it.
+    /// Signs a message to the venue, or lets it wait for others, or refuses it. A cancel waits for its answer, and is sent
+    /// again whenever the link is there again.
     fn sign(&mut self, at: &BridgeMoment, plain: &OuchMessage<OuchInbound>, turn: &mut FixTurn) {
-        let Some(number) = plain.body.new_user_ref() else {
-            // A cancel waits for its answer, and is sent again whenever the link is there again.
-            return turn.to_venue.extend(encoded(plain));
-        };
-        let signed = match (encoded(plain), &at.news) {
-            (Some(bytes), Some(news)) => self.translator.to_venue(&bytes, news, at.now_ms),
-            _ => Err(rejection(&plain.body, &away(), at.now_ms)),
-        };
-        match signed {
-            Ok(signed) => {
-                turn.entries.push(FixEntry::Signed(number, signed.clone()));
-                self.unanswered.insert(number, signed.clone());
-                turn.to_venue.push(signed);
+        let Some(bytes) = encoded(plain) else { return };
+        let passed = self.gather.take(at, &bytes);
+        self.pass(at, passed, turn);
+    }
+
+    fn pass(&mut self, at: &BridgeMoment, passed: Vec<Passed>, turn: &mut FixTurn) {
+        for passed in passed {
+            match passed {
+                Passed::On(numbers, message) => {
+                    match numbers[..] {
+                        [] => {}
+                        [number] => turn.entries.push(FixEntry::Signed(number, message.clone())),
+                        _ => turn.entries.push(FixEntry::Listed(numbers.clone(), message.clone())),
+                    }
+                    self.signed(numbers, message.clone());
+                    turn.to_venue.push(message);
+                }
+                Passed::Refused(refusal) => self.report(at, 0, refusal, turn),
             }
-            Err(refusal) => self.report(at, 0, refusal, turn),
+        }
+    }
+
+    /// A message is signed for these numbers: it is sent until each is answered.
+    fn signed(&mut self, numbers: Vec<u32>, message: Vec<u8>) {
+        for number in &numbers {
+            self.unsigned.remove(number);
+        }
+        if let Some(first) = numbers.first() {
+            self.unanswered.insert(*first, (numbers.iter().copied().collect(), message));
+        }
+    }
+
+    /// The venue, or this bridge, has answered a number.
+    fn answered(&mut self, number: u32) {
+        self.unsigned.remove(&number);
+        if let Some((first, (waiting, _))) = self.unanswered.range_mut(..=number).next_back() {
+            let first = *first;
+            waiting.remove(&number);
+            if waiting.is_empty() {
+                self.unanswered.remove(&first);
+            }
         }
     }
 
@@ -236,10 +294,10 @@ impl FixMachine {
                 let (trade, height) = settled(message.options.as_deref()?)?;
                 return self.orders.settled(of.user_ref, trade, height);
             }
-            OuchOutbound::Accepted(of) => drop(self.unanswered.remove(&of.user_ref)),
-            OuchOutbound::Replaced(of) => drop(self.unanswered.remove(&of.user_ref)),
-            OuchOutbound::Rejected(of) => drop(self.unanswered.remove(&of.user_ref)),
-            OuchOutbound::MassCancelResponse(of) => drop(self.unanswered.remove(&of.user_ref)),
+            OuchOutbound::Accepted(of) => self.answered(of.user_ref),
+            OuchOutbound::Replaced(of) => self.answered(of.user_ref),
+            OuchOutbound::Rejected(of) => self.answered(of.user_ref),
+            OuchOutbound::MassCancelResponse(of) => self.answered(of.user_ref),
             _ => {}
         }
         self.orders.report(&message.body, words_of(message.options.as_deref()).as_deref())
@@ -250,12 +308,21 @@ impl FixMachine {
         if self.session.as_ref().is_some_and(FixSession::is_open) {
             self.feed(at, FixInput::Send(body), turn);
         } else {
-            turn.entries.push(entry(&self.journal.put(body, at.now_ms)));
+            turn.entries.push(entry(&self.journal.put(body, at.now_ms())));
         }
         if self.journal.next() - self.journal.first() > MESSAGES {
             let record = FixRecord::Forgets(self.journal.next() - MESSAGES);
             self.journal.apply(&record);
             turn.entries.push(entry(&record));
+        }
+    }
+
+    /// A message of the journal for the venue, which may have been signed or refused.
+    fn ask_again(&mut self, plain: OuchMessage<OuchInbound>) {
+        if let Some(number) = plain.body.new_user_ref() {
+            self.unsigned.insert(number, plain.body);
+            // A refusal of it is in the journal, too.
+            drop(self.gather.translator.read(plain, 0));
         }
     }
 
@@ -276,16 +343,20 @@ impl FixMachine {
             FixEntry::Expects(number) => drop(self.journal.apply(&FixRecord::Expects(number))),
             FixEntry::Forgets(number) => drop(self.journal.apply(&FixRecord::Forgets(number))),
             FixEntry::Asked(bytes) => {
-                if let Some(message) = decoded(&bytes) {
-                    self.orders.route(&message.body);
+                let routed = decoded(&bytes).map(|message| self.orders.route(&message.body));
+                if let Some(FixRouted::Venue(plain)) = routed {
+                    self.ask_again(plain);
                 }
             }
-            FixEntry::Signed(number, bytes) => drop(self.unanswered.insert(number, bytes)),
+            FixEntry::Signed(number, bytes) => self.signed(vec![number], bytes),
+            FixEntry::Listed(numbers, bytes) => self.signed(numbers, bytes),
             FixEntry::Heard(number, message) => drop(self.take(number, &message)),
             FixEntry::Session(session) => {
                 (self.venue, self.next) = (session, 1);
                 self.orders = FixOrders::after(self.orders.last());
                 self.unanswered.clear();
+                self.unsigned.clear();
+                self.gather.forget();
             }
         }
         true

@@ -12,8 +12,10 @@
 //! # The protocol
 //!
 //! - Upon *a message of the participant*: it is journaled with its number, the orders' state takes it, and what it
-//!   comes to is signed and journaled. Then it leaves. So an order that was taken from the participant reaches the
-//!   venue under one number and as the same bytes, whatever crashes.
+//!   comes to is signed and journaled. Then it leaves. So an order that was signed reaches the venue under one number
+//!   and as the same bytes, whatever crashes.
+//! - Where orders are gathered (`super::gather`), one may be journaled before it is signed. If the process ends
+//!   between, the next start refuses it: it never left, and its limit may be old.
 //! - Upon *a message of the venue*: it is journaled with its number in the venue's session, and so is the report, under
 //!   the next number of FIX. A participant that is away finds a gap at its next logon, and asks for it.
 //! - Upon *the venue's link*: what is not answered is sent again; the venue ignores what it has. While the link is away
@@ -49,8 +51,8 @@ pub use machine::{FixMachine, FixTurn};
 
 use super::pipe::{Pipe, PipeTurn, turn};
 use super::upstream::{FromVenue, Upstream};
-use super::{BridgeMoment, BridgeNews, BridgeSettings, ReportSink, Translator, to_participant};
-use crate::clock::clock_ms;
+use super::{BridgeMoment, BridgeNews, BridgeSettings, ReportSink, rest, to_participant};
+use crate::clock::{clock_ms, clock_us};
 
 /// How a bridge speaks FIX.
 pub struct FixSettings {
@@ -89,7 +91,7 @@ pub async fn run(
     let (mut from_venue, mut from_participant) = (vec![0; 16 << 10], vec![0; 16 << 10]);
     loop {
         bridge.upstream.call().await;
-        let patience = bridge.patience();
+        let (patience, gathered_us) = (bridge.patience(), bridge.machine.gathered_us());
         tokio::select! {
             done = turn(&mut bridge.upstream.pipe, &mut from_venue) => {
                 let said = bridge.upstream.on_pipe(&done, &from_venue);
@@ -99,7 +101,7 @@ pub async fn run(
                 bridge.on_participant(&done, &from_participant)?;
             }
             accepted = listener.accept() => bridge.accept(accepted?.0),
-            () = tokio::time::sleep(patience) => bridge.wake()?,
+            () = rest(patience, gathered_us) => bridge.wake()?,
         }
     }
 }
@@ -115,8 +117,7 @@ fn open(
     let limits = FixLimits { cancel_after_ms, ..FixLimits::default() };
     let others =
         || Error::other(format!("{}: this journal is of other names: name another directory", journal.display()));
-    let translator = Translator::new(&settings);
-    let opened = FixMachine::open(translator, limits, (sender, target), last, entries, clock_ms());
+    let opened = FixMachine::open(&settings, limits, (sender, target), last, entries, clock_ms());
     let (machine, begins) = opened.ok_or_else(others)?;
     if !begins.is_empty() {
         file.append(&begins).map_err(Error::other)?;
@@ -127,7 +128,7 @@ fn open(
 
 impl<D: Disk + Clone> FixBridge<D> {
     fn moment(&self) -> BridgeMoment {
-        BridgeMoment { now_ms: clock_ms(), news: self.upstream.news().filter(|_| self.upstream.is_open()) }
+        BridgeMoment { now_us: clock_us(), news: self.upstream.news().filter(|_| self.upstream.is_open()) }
     }
 
     fn patience(&self) -> Duration {
@@ -212,3 +213,6 @@ impl<D: Disk + Clone> FixBridge<D> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -11,7 +11,7 @@ use protocols::fix::session::{FixEffect, FixInput, FixLimits, FixSession};
 use protocols::fix::{FixBody, FixCancelRequest, FixDecimal, FixExecution, FixLogon, FixNewOrder, FixText, FixTime};
 
 use super::pipe::Pipe;
-use super::plain::{news, signed_in, translator};
+use super::plain::{news, signed_in, signing};
 use super::told::Told;
 use super::uplink::{Heard, Uplink};
 use super::{ORDERS, WireMoment, Wish};
@@ -41,7 +41,7 @@ type Opened = (FixMachine, FixJournalFile<FaultDisk>);
 fn open(disk: &FaultDisk, now_ms: u64) -> Result<Opened, String> {
     let failed = |error: &dyn std::fmt::Display| format!("a bridge does not open again: {error}");
     let (mut file, entries) = FixJournalFile::on(disk.clone()).map_err(|error| failed(&error))?;
-    let opened = FixMachine::open(translator(FIX), LIMITS, names(), 0, entries, now_ms);
+    let opened = FixMachine::open(&signing(FIX), LIMITS, names(), 0, entries, now_ms);
     let (machine, begins) = opened.ok_or("the bridge's journal has other names")?;
     if !begins.is_empty() {
         file.append(&begins).map_err(|error| failed(&error))?;
@@ -95,7 +95,7 @@ impl FixParty {
     }
 
     fn moment(&self, at: &WireMoment) -> BridgeMoment {
-        BridgeMoment { now_ms: at.now_ms, news: Some(news(at)).filter(|_| self.uplink.is_open) }
+        BridgeMoment { now_us: at.now_ms * 1_000, news: Some(news(at)).filter(|_| self.uplink.is_open) }
     }
 
     /// The participant connects.
@@ -115,8 +115,13 @@ impl FixParty {
         self.participate(at, FixInput::Wake)
     }
 
-    /// Orders or cancels something, if the session is there.
+    /// Orders or cancels something. Some orders come within a moment, and are signed together.
     pub fn order(&mut self, at: &WireMoment, dice: &mut Dice) -> Result<(), String> {
+        (0..1 + dice.below(4)).try_for_each(|_| self.order_one(at, dice))
+    }
+
+    /// Orders or cancels something, if the session is there.
+    fn order_one(&mut self, at: &WireMoment, dice: &mut Dice) -> Result<(), String> {
         if !self.session.as_ref().is_some_and(FixSession::is_open) {
             return Ok(());
         }
@@ -250,9 +255,9 @@ impl FixParty {
             pipe.is_server_gone |= turn.close.is_some();
         }
         for message in &turn.to_venue {
-            if let Some(order) = signed_in(message) {
+            for (person, order) in signed_in(FIX, at, message) {
                 self.signed_in.insert(order.order.number.reference, order.order.number.incarnation);
-                self.signed.push((FIX, order));
+                self.signed.push((person, order));
             }
             self.uplink.send(at, message);
         }

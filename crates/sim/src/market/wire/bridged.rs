@@ -65,7 +65,7 @@ impl BridgedParty {
     }
 
     fn moment(&self, at: &WireMoment) -> BridgeMoment {
-        BridgeMoment { now_ms: at.now_ms, news: Some(news(at)).filter(|_| self.uplink.is_open) }
+        BridgeMoment { now_us: at.now_ms * 1_000, news: Some(news(at)).filter(|_| self.uplink.is_open) }
     }
 
     /// The participant connects.
@@ -87,11 +87,15 @@ impl BridgedParty {
         if !self.is_open {
             return Ok(());
         }
-        let Some(Ordered { user_ref, bytes }) = self.program.order(dice) else { return Ok(()) };
-        if let Some(user_ref) = user_ref {
-            self.program.sent(user_ref, bytes.clone());
+        // Some come within a moment, and are signed together.
+        for _ in 0..1 + dice.below(4) {
+            let Some(Ordered { user_ref, bytes }) = self.program.order(dice) else { return Ok(()) };
+            if let Some(user_ref) = user_ref {
+                self.program.sent(user_ref, bytes.clone());
+            }
+            self.participate(at, SoupClientInput::Send(&bytes))?;
         }
-        self.participate(at, SoupClientInput::Send(&bytes))
+        Ok(())
     }
 
     /// The connection of participant and bridge breaks: for both, or for one of them.
@@ -186,7 +190,7 @@ impl BridgedParty {
             pipe.is_server_gone |= turn.close.is_some();
         }
         for message in &turn.to_venue {
-            self.signed.extend(signed_in(message).map(|order| (BRIDGED, order)));
+            self.signed.extend(signed_in(BRIDGED, at, message));
             if !self.uplink.send(at, message) {
                 let told = self.machine.not_taken(&self.moment(at), message);
                 self.perform(at, told)?;

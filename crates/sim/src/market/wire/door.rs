@@ -7,7 +7,9 @@ use kernel::{FaultDisk, Surviving};
 use pit::ouch::{OuchHost, OuchLink, OuchParty, OuchSession, OuchSessions, day_of, read_hello};
 use primitives::PublicKey;
 use protocols::soup::server::SoupServerInput;
-use venue::{RequestScope, SessionNumber, TradeCommand, TradeReport, TraderAsk, VenueInput, session_number};
+use venue::{
+    CheckedOrderList, RequestScope, SessionNumber, TradeCommand, TradeReport, TraderAsk, VenueInput, session_number,
+};
 
 use crate::world::MarketMistake;
 
@@ -38,6 +40,11 @@ impl OuchHost for Venue {
 
     fn trade(&self, session: SessionNumber, _: PublicKey, command: TradeCommand) -> bool {
         self.inputs.borrow_mut().push(VenueInput::Trade(session, command));
+        true
+    }
+
+    fn list(&self, session: SessionNumber, list: CheckedOrderList) -> bool {
+        self.inputs.borrow_mut().push(VenueInput::List(session, list));
         true
     }
 

@@ -51,6 +51,8 @@ pub(super) struct WireMoment {
     pub now_ms: u64,
     pub scope: RequestScope,
     pub height: u64,
+    /// Whether the venue takes lists of orders.
+    pub takes_lists: bool,
     /// The faults have stopped.
     pub is_calm: bool,
 }

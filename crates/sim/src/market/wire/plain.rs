@@ -2,10 +2,11 @@
 
 use kernel::Dice;
 use pit::bridge::{BridgeNews, BridgeSettings, Translator};
-use pit::ouch::SIGNED_ORDER;
+use pit::ouch::{OuchList, SIGNED_ORDER};
 use primitives::venue::{SettledOrder, SignedOrder};
 use protocols::ouch::{OuchInbound, OuchMessage, OuchOption};
 use protocols::soup::ANY_SESSION;
+use venue::RequestScope;
 
 use super::WireMoment;
 use super::program::{Ordered, OuchProgram};
@@ -22,6 +23,7 @@ pub(super) fn signing(person: Person) -> BridgeSettings {
         dead_man_ms: None,
         fee_cap_ppm: FEE_CAP_PPM,
         life_heights: 100,
+        gather_us: 1_000,
     }
 }
 
@@ -30,11 +32,25 @@ pub(super) fn translator(person: Person) -> Translator {
 }
 
 pub(super) fn news(at: &WireMoment) -> BridgeNews {
-    BridgeNews { scope: at.scope, height: at.height }
+    BridgeNews { scope: at.scope, height: at.height, takes_lists: at.takes_lists }
 }
 
-/// The signed order of a message to the venue.
-pub(super) fn signed_in(bytes: &[u8]) -> Option<SignedOrder> {
+/// The orders that a person signed in a message to the venue. Those of a list get a signature each, which is of the same
+/// order.
+pub(super) fn signed_in(person: Person, at: &WireMoment, bytes: &[u8]) -> Vec<(Person, SignedOrder)> {
+    let key = trading(person, 0);
+    let orders: Vec<SignedOrder> = match OuchList::decode(bytes) {
+        Some(list) => {
+            let entries = list.signed_by(key.public()).entries;
+            let RequestScope { network, venue, .. } = at.scope;
+            entries.iter().map(|entry| SignedOrder::sign(&network, venue, &key, entry.order)).collect()
+        }
+        None => own_in(bytes).into_iter().collect(),
+    };
+    orders.into_iter().map(|order| (person, order)).collect()
+}
+
+fn own_in(bytes: &[u8]) -> Option<SignedOrder> {
     let message = OuchMessage::<OuchInbound>::decode(bytes).ok()?;
     message.options?.iter().find_map(|option| match option {
         OuchOption::Unknown { tag: SIGNED_ORDER, value } => borsh::from_slice::<SettledOrder>(value).ok()?.own(),
@@ -77,7 +93,7 @@ impl PlainParty {
         };
         // A replacement of what was never ordered is not signed.
         let Ok(bytes) = self.translator.to_venue(&bytes, &news(at), at.now_ms) else { return };
-        signed.extend(signed_in(&bytes).map(|order| (OUCH, order)));
+        signed.extend(signed_in(OUCH, at, &bytes));
         self.program.sent(user_ref, bytes.clone());
         self.uplink.send(at, &bytes);
     }
