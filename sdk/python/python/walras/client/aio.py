@@ -102,7 +102,7 @@ class AsyncClient:
         return self._core.sender.account
 
     async def _answer(self, ask: Ask) -> Answer:
-        headers = {} if ask.body is None else {"content-type": "application/octet-stream"}
+        headers = {} if ask.body is None else {"content-type": ask.kind}
         try:
             answer = await self._http.request(
                 ask.method, ask.path, params=dict(ask.params), content=ask.body, headers=headers, timeout=ask.wait_s
