@@ -92,6 +92,10 @@ class AsyncClient:
         await asyncio.gather(*(socket.close() for socket in self._sockets))
         await self._http.aclose()
 
+    def forget_closed(self) -> None:
+        """Forgets connections of streams that have ended."""
+        self._sockets = {one for one in self._sockets if one.state is not State.CLOSED}
+
     @property
     def server(self) -> str:
         return self._core.session.server
@@ -403,7 +407,7 @@ class AsyncClient:
             except (OSError, WebSocketException, ForeignAnswerError, NoAnswerError) as error:
                 lost = feed.broken(str(error), random.random)
             finally:
-                self._sockets = {one for one in self._sockets if one.state is not State.CLOSED}
+                self.forget_closed()
             yield lost
             await asyncio.sleep(lost.retry_s)
 

@@ -136,6 +136,7 @@ class AsyncVenueTrader:
             try:
                 hello = await self._client.run(feed.hello())
                 async with connect(self._url, additional_headers=core.headers(self._client._token)) as socket:
+                    self._client._sockets.add(socket)
                     await socket.send(hello)
                     while True:
                         text = str(await asyncio.wait_for(socket.recv(), SILENCE_S))
@@ -145,5 +146,7 @@ class AsyncVenueTrader:
                 lost = feed.broken(f"the venue has been silent for {SILENCE_S:.0f} seconds", random.random)
             except (OSError, WebSocketException, ForeignAnswerError, NoAnswerError) as error:
                 lost = feed.broken(str(error), random.random)
+            finally:
+                self._client.forget_closed()
             yield lost
             await asyncio.sleep(lost.retry_s)
