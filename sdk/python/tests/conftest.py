@@ -5,12 +5,15 @@ import os
 import re
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
+from walras.client import Client, ClientError
+
+T = TypeVar("T")
 BINARY = Path(__file__).parents[3] / "target" / os.environ.get("WALRAS_PROFILE", "debug") / "walras"
 
 # The accounts that every tool for development knows; each test file has its own, so that none waits for another's.
@@ -85,3 +88,26 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
             yield Demo(found[1])
         finally:
             process.terminate()
+
+
+def until(found: Callable[[], T | None], what: str) -> T:
+    """What `found` finds; a net of minutes says what stood still."""
+    for _ in range(1200):
+        if (one := found()) is not None and one is not False:
+            return one
+        time.sleep(0.1)
+    raise AssertionError(f"nothing came of: {what}")
+
+
+def venue_of(demo: Demo) -> Demo:
+    """The demo, once its venue trades."""
+    with Client(demo.url) as client:
+
+        def trades() -> bool:
+            try:
+                return any(market.last is not None for market in client.venue_markets())
+            except ClientError:
+                return False
+
+        until(trades, "a trade at the demo's venue")
+    return demo

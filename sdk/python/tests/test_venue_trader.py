@@ -8,15 +8,14 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 
-from conftest import KEYS, Demo
+from conftest import KEYS, Demo, until, venue_of
 from walras.client import AmountError, AsyncClient, Client, ClientError, Ed25519Key, EthereumKey, NoAnswerError
 from walras.client.flow import Answer, Ask
 from walras.venue import (
@@ -24,6 +23,7 @@ from walras.venue import (
     Execution,
     OrderNumber,
     OrderRefusedError,
+    PlacedOrder,
     TradingKey,
     UndecidedOrdersError,
     UnsignedReportError,
@@ -32,16 +32,6 @@ from walras.venue import (
 )
 
 MARKET = "EUR/USD"
-T = TypeVar("T")
-
-
-def until(found: Callable[[], T | None], what: str) -> T:
-    """What `found` finds; a net of minutes says what stood still."""
-    for _ in range(1200):
-        if (one := found()) is not None and one is not False:
-            return one
-        time.sleep(0.1)
-    raise AssertionError(f"nothing came of: {what}")
 
 
 class Meddling(Client):
@@ -61,16 +51,7 @@ class Meddling(Client):
 
 @pytest.fixture(scope="module")
 def venue(demo: Demo) -> Demo:
-    """The demo, once its venue trades."""
-    with Client(demo.url) as client:
-        def trades() -> bool:
-            try:
-                return any(market.last is not None for market in client.venue_markets())
-            except ClientError:
-                return False
-
-        until(trades, "a trade at the demo's venue")
-    return demo
+    return venue_of(demo)
 
 
 def funded(demo: Demo, key: str) -> tuple[Ed25519Key, TradingKey]:
@@ -85,18 +66,9 @@ def funded(demo: Demo, key: str) -> tuple[Ed25519Key, TradingKey]:
             bands, lose = {MARKET: ("0.1", "10")}, {"EUR": "2500", "USD": "2500"}
             fate = trader.authorize(bands, lose)
             assert fate is not None and fate.state == "executed" and trader.authorize(bands, lose) is None
-            until(lambda: taken(trader), "an order by a key that the venue knows")
+            # The venue knows the key and its deposit when the call returns.
+            trader.cancel(trader.place(MARKET, "buy", "1", "0.1"))
     return account, trading
-
-
-def taken(trader: VenueTrader) -> bool:
-    """Whether the venue's root knows the key and its deposit."""
-    try:
-        trader.cancel(trader.place(MARKET, "buy", "1", "0.1"))
-        return True
-    except OrderRefusedError as error:
-        assert error.code in ("unknown_key", "funds"), error
-        return False
 
 
 @pytest.fixture(scope="module")
@@ -125,10 +97,16 @@ def client_of(trader: VenueTrader) -> Meddling:
 
 def ladder(trader: VenueTrader, away: str = "0.3") -> list[VenueQuote]:
     """Eight prices on each side, far from the demo's makers."""
-    last = until(lambda: trader.market(MARKET).market.last, "a price")
-    middle, step = trader.market(MARKET).price(last), Decimal("0.001")
+    ask = until(lambda: trader.market(MARKET).market.ask, "an ask of the demo's makers")
+    middle, step = trader.market(MARKET).price(ask), Decimal("0.001")
     bids = [VenueQuote("buy", "1", middle - Decimal(away) - at * step) for at in range(8)]
     return bids + [VenueQuote("sell", "1", middle + Decimal(away) + at * step) for at in range(8)]
+
+
+def dear(trader: VenueTrader) -> Decimal:
+    """A price far above what the demo's makers ask."""
+    ask = until(lambda: trader.market(MARKET).market.ask, "an ask of the demo's makers")
+    return trader.market(MARKET).price(ask + 2000)
 
 
 def test_a_ladder_of_16_is_placed_moved_traded_and_settled_by_two_signatures(
@@ -215,6 +193,17 @@ def test_a_lost_answer_is_asked_for_with_the_same_bytes_and_places_nothing_twice
     both = trader.place_ladder(MARKET, [VenueQuote("buy", "1", "0.5"), VenueQuote("buy", "1", "0.51")])
     assert [order.is_open for order in both] == [True, True]
     assert len(trader.orders()) == 3 and len(trader.cancel_all()) == 3
+    # The first answer to an order that has traded and ended since says nothing of that.
+    price = dear(trader)
+
+    def bought() -> PlacedOrder | None:
+        lost[0] = 1
+        done = trader.place(MARKET, "buy", "1", price, life="immediate_or_cancel")
+        assert done.state == "ended" and done.left == 0 and trader.orders() == []
+        return done if trader.order(done).why == "filled" else None
+
+    done = until(bought, "a purchase from the demo's makers")
+    assert done.number in [one.number for one in trader.executions().executions]
 
 
 def test_an_answer_that_never_comes_leaves_orders_undecided_until_they_are_asked_for(
@@ -277,8 +266,7 @@ def test_orders_of_a_ladder_are_signed_one_by_one_while_the_ledger_counts_no_lis
 
 
 def test_a_report_that_the_venue_did_not_sign_is_no_fill(trader: VenueTrader) -> None:
-    last = until(lambda: trader.market(MARKET).market.last, "a price")
-    price = trader.market(MARKET).price(last + 2000)
+    price = dear(trader)
     bought = until(
         lambda: (found := trader.place(MARKET, "buy", "1", price, life="immediate_or_cancel")).executions and found,
         "a purchase from the demo's makers",
@@ -356,8 +344,7 @@ def test_a_killed_program_goes_on_with_its_orders_and_uses_no_number_twice(
 
 
 def test_reports_come_once_and_in_order_over_broken_connections(trader: VenueTrader) -> None:
-    last = until(lambda: trader.market(MARKET).market.last, "a price")
-    price = trader.market(MARKET).price(last + 2000)
+    price = dear(trader)
 
     def buy() -> Execution | None:
         done = trader.place(MARKET, "buy", "1", price, life="immediate_or_cancel")

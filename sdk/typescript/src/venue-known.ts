@@ -78,8 +78,9 @@ export class KnownVenue {
     return all;
   }
 
-  /** A market by name (`EUR/USD`), symbol (`M0`) or number. */
-  async market(name: string | number): Promise<VenueTerms> {
+  /** A market by name (`EUR/USD`), symbol (`M0`) or number; if it is to be fresh as it is now. */
+  async market(name: string | number, isFresh = false): Promise<VenueTerms> {
+    if (isFresh) await this.markets();
     const find = () => [...this.terms.values()].find((one) => [one.name, one.market.symbol, one.number].includes(name));
     const found = find() ?? (await this.markets(), find());
     if (found) return found;

@@ -13,6 +13,7 @@
  */
 import type { Amount } from "./assets.js";
 import type { Client } from "./client.js";
+import type { Operation } from "./encoding.js";
 import { ClientError, NoAnswerError, NotFoundError, RefusedError } from "./errors.js";
 import { pause } from "./http.js";
 import type { Fate } from "./models.js";
@@ -85,9 +86,9 @@ export class VenueTrader {
   markets(): Promise<VenueTerms[]> {
     return this.known.markets();
   }
-  /** A market by name (`EUR/USD`), symbol (`M0`) or number. */
+  /** A market by name (`EUR/USD`), symbol (`M0`) or number, with its best prices now. */
   market(name: string | number): Promise<VenueTerms> {
-    return this.known.market(name);
+    return this.known.market(name, true);
   }
 
   // On the ledger.
@@ -96,7 +97,7 @@ export class VenueTrader {
   async deposit(asset: string, amount: Amount, options: SendOptions = {}): Promise<Fate> {
     const of = (await this.client.assets()).get(asset);
     const { venue } = await this.known.now();
-    return this.client.send({ kind: "VenueDeposit", venue, asset: of.number, units: of.units(amount) }, options);
+    return this.perform({ kind: "VenueDeposit", venue, asset: of.number, units: of.units(amount) }, options);
   }
 
   /** Takes back an amount of the deposit, or all. The ledger pays it once no fill of before can count. */
@@ -104,7 +105,7 @@ export class VenueTrader {
     const of = (await this.client.assets()).get(asset);
     const { venue } = await this.known.now();
     const units = amount === "all" ? UNITS_MAX : of.units(amount);
-    return this.client.send({ kind: "VenueCollect", venue, asset: of.number, units }, options);
+    return this.perform({ kind: "VenueCollect", venue, asset: of.number, units }, options);
   }
 
   /**
@@ -113,7 +114,7 @@ export class VenueTrader {
    */
   async authorize(bands: Record<string, [Amount, Amount]>, lose: Record<string, Amount>, options: SendOptions = {}): Promise<Fate | null> {
     const [{ venue, network }, assets] = [await this.known.now(), await this.client.assets()];
-    const terms = await Promise.all(Object.entries(bands).map(async ([name, band]) => [await this.market(name), band] as const));
+    const terms = await Promise.all(Object.entries(bands).map(async ([name, band]) => [await this.known.market(name), band] as const));
     const markets = terms.map(([of, [low, high]]) => ({ market: of.number, lowest: of.tick(low), highest: of.tick(high) }));
     const caps = Object.entries(lose).map(([symbol, amount]) => ({ asset: assets.get(symbol).number, units: assets.get(symbol).units(amount) }));
     try {
@@ -127,17 +128,29 @@ export class VenueTrader {
     const possession = this.key.possession(this.client.address, network, venue);
     markets.sort((a, b) => a.market - b.market);
     caps.sort((a, b) => a.asset - b.asset);
-    return this.client.send({ kind: "VenueAuthorize", venue, key: this.key.public, scope: "venue", markets, caps, possession }, options);
+    return this.perform({ kind: "VenueAuthorize", venue, key: this.key.public, scope: "venue", markets, caps, possession }, options);
   }
 
   /** Ends the trading key for ever. */
   async revoke(options: SendOptions = {}): Promise<Fate> {
-    return this.client.send({ kind: "VenueRevoke", venue: (await this.known.now()).venue, key: this.key.public }, options);
+    return this.perform({ kind: "VenueRevoke", venue: (await this.known.now()).venue, key: this.key.public }, options);
   }
 
   /** Ends all orders with lower numbers once the delay is past, whatever the venue does. */
   async raiseFloor(number: OrderNumber, options: SendOptions = {}): Promise<Fate> {
-    return this.client.send({ kind: "VenueRaiseFloor", venue: (await this.known.now()).venue, key: this.key.public, ...number }, options);
+    return this.perform({ kind: "VenueRaiseFloor", venue: (await this.known.now()).venue, key: this.key.public, ...number }, options);
+  }
+
+  /** Sends an operation. The venue knows its block when this returns, unless nobody waits. */
+  private async perform(operation: Operation, options: SendOptions): Promise<Fate> {
+    const [fate, until] = [await this.client.send(operation, options), performance.now() + this.patienceMs];
+    const { height } = fate;
+    if (options.wait === false || height === undefined || height === null) return fate;
+    while ((await this.known.status()).height < height) {
+      if (performance.now() >= until) throw new ClientError(`it is executed in block ${height}, which the venue does not know yet: wait for it`);
+      await pause(PAUSE_MS_MIN);
+    }
+    return fate;
   }
 
   // Orders.
@@ -161,7 +174,7 @@ export class VenueTrader {
       throw new RangeError(`1 to ${LIST_ORDERS_MAX} orders are placed at once, not ${quotes.length}: split them`);
     }
     await this.known.prepare();
-    const [terms, { network, venue, incarnation, day, clock_ms, height }] = [await this.market(market), await this.known.now()];
+    const [terms, { network, venue, incarnation, day, clock_ms, height }] = [await this.known.market(market), await this.known.now()];
     const { selfTrade = "expire_taker", lasts = LASTS, untilMs = null, feeCapPpm = terms.feeCap } = rules;
     // Everything is checked before a number is used.
     const sizes = quotes.map(({ price, amount }) => ({ tick: terms.tick(price), lots: terms.lots(amount) }));
@@ -233,7 +246,7 @@ export class VenueTrader {
   private async placed(sent: Sent, results: readonly PlacedResult[], isRetry: boolean): Promise<PlacedOrder[]> {
     const placed: PlacedOrder[] = [];
     for (const [at, order] of ordersOf(sent).entries()) {
-      const [terms, result] = [await this.market(order.market), results[at]!];
+      const [terms, result] = [await this.known.market(order.market), results[at]!];
       const told = "reports" in result ? await this.read(result.reports) : [];
       this.forget(told.filter(({ kind }) => kind === "ended"));
       const refused = "error" in result ? new OrderRefusedError(order.number, result.error.code, result.error.message) : null;
@@ -281,7 +294,7 @@ export class VenueTrader {
     if (!told.status) throw refusalOf((await this.read([told]))[0]!) ?? new ClientError("the venue did not answer how the order stands");
     const order = this.orderOf(of);
     if (told.status.standing !== "open" && told.status.standing !== "unknown") this.journal.ended([number]);
-    return standingOf(number, told.status, position ?? null, order && { order, terms: await this.market(order.market) });
+    return standingOf(number, told.status, position ?? null, order && { order, terms: await this.known.market(order.market) });
   }
 
   private orderOf(of: Numbered): VenueOrder | null {
@@ -330,7 +343,7 @@ export class VenueTrader {
     await this.known.now();
     const [number, order] = [numberOf(of), this.orderOf(of)];
     if (keep !== undefined && !order) throw new ClientError(`order ${numberText(number)} is not in the file: what is kept of it cannot be counted in lots`);
-    const keeps = keep === undefined ? 0 : (await this.market(order!.market)).lots(keep);
+    const keeps = keep === undefined ? 0 : (await this.known.market(order!.market)).lots(keep);
     const mine = (await this.reported({ cancel: { number, keeps } })).find((one) => numberText(one.number) === numberText(number));
     if (!mine) throw new ClientError(`the venue answered nothing of order ${numberText(number)}: ask for it with order`);
     if (mine.kind === "refused") throw refusalOf(mine)!;
@@ -339,7 +352,7 @@ export class VenueTrader {
 
   /** Cancels all open orders of the key, or those of a market or side. */
   async cancelAll({ market, side = null }: { market?: string | number; side?: VenueSide | null } = {}): Promise<OrderReport[]> {
-    const number = market === undefined ? null : (await this.market(market)).number;
+    const number = market === undefined ? null : (await this.known.market(market)).number;
     const reports = await this.reported({ cancel_all: { market: number, side } });
     for (const report of reports) if (report.kind === "refused") throw refusalOf(report)!;
     return reports;

@@ -39,7 +39,7 @@ class AsyncVenueTrader:
         self._journal = OrderJournal(file)
         self._known = KnownVenue(client._core.session, key, self._journal)
         self._trading = Trading(self._known, patience)
-        self._custody = Custody(client._core, self._known)
+        self._custody = Custody(client._core, self._known, patience)
         self._url = client._core.stream_url().replace("/v1/stream", "/v1/venue/stream")
         self.key = key
 
@@ -62,7 +62,7 @@ class AsyncVenueTrader:
         return await self._client.run(self._known.markets())
 
     async def market(self, name: str | int) -> VenueTerms:
-        return await self._client.run(self._known.market(name))
+        return await self._client.run(self._known.market(name, is_fresh=True))
 
     # On the ledger.
 

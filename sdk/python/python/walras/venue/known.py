@@ -79,9 +79,9 @@ class KnownVenue:
         self._terms = {one.number: one for one in terms}
         return terms
 
-    def market(self, name: str | int) -> Flow[VenueTerms]:
-        """A market by name (``EUR/USD``), symbol (``M0``) or number."""
-        for is_again in (False, True):
+    def market(self, name: str | int, is_fresh: bool = False) -> Flow[VenueTerms]:
+        """A market by name (``EUR/USD``), symbol (``M0``) or number; with `is_fresh` as it is now."""
+        for is_again in (is_fresh, True):
             if is_again or not self._terms:
                 yield from self.markets()
             for terms in self._terms.values():

@@ -44,7 +44,7 @@ class VenueTrader:
         self._journal = OrderJournal(file)
         self._known = KnownVenue(client._core.session, key, self._journal)
         self._trading = Trading(self._known, patience)
-        self._custody = Custody(client._core, self._known)
+        self._custody = Custody(client._core, self._known, patience)
         self._url = client._core.stream_url().replace("/v1/stream", "/v1/venue/stream")
         self.key = key
 
@@ -69,8 +69,8 @@ class VenueTrader:
         return self._client.run(self._known.markets())
 
     def market(self, name: str | int) -> VenueTerms:
-        """A market by name (``EUR/USD``), symbol (``M0``) or number."""
-        return self._client.run(self._known.market(name))
+        """A market by name (``EUR/USD``), symbol (``M0``) or number, with its best prices now."""
+        return self._client.run(self._known.market(name, is_fresh=True))
 
     # On the ledger.
 
