@@ -22,6 +22,7 @@ class UnknownError extends Error {}
 export class KnownVenue {
   private last: { status: VenueStatus; at: number } | null = null;
   private readonly terms = new Map<number, VenueTerms>();
+  private incarnation: number | null = null;
   private owner: string | null = null;
   private reportKeys = new Set<string>();
   private aheadMs = 0;
@@ -44,6 +45,12 @@ export class KnownVenue {
     if (rest.network !== network) throw new OtherNetworkError(this.client.server, rest.network, network);
     const status = { ...rest, incarnation, height };
     await this.journal.begin(network, status.venue, this.key.public);
+    if (this.incarnation !== null && this.incarnation !== incarnation) {
+      // Fees and report keys may be others.
+      this.terms.clear();
+      this.reportKeys.clear();
+    }
+    this.incarnation = incarnation;
     this.last = { status, at: performance.now() };
     this.aheadMs = status.clock_ms - Date.now();
     return status;

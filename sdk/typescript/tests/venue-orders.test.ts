@@ -35,7 +35,7 @@ const sent = ({ market, number, floor, side, life, self_trade, tick, lots, expir
 const keyOf = (publicKey: string) =>
   Array.from({ length: 16 }, (_, seed) => new TradingKey(new Uint8Array(32).fill(seed))).find((key) => key.public === publicKey)!;
 
-test("a list is signed as it is published, and spoiled ones are none", () => {
+test("a list is signed as it is published and spoiled ones are none", () => {
   const { key, seed, signature, orders, refused } = told.list;
   const made = signList(keyOf(key), orders.map(sent), SCOPE, fromHex(seed));
   assert.deepEqual([made.signature, made.seed], [signature, seed]);

@@ -38,6 +38,7 @@ class KnownVenue:
         self.journal = journal
         self._lock = threading.Lock()
         self._status: tuple[VenueStatus, float] | None = None
+        self._incarnation: int | None = None
         self._terms: dict[int, VenueTerms] = {}
         self._owner: str | None = None
         self._report_keys: frozenset[str] = frozenset()
@@ -56,6 +57,10 @@ class KnownVenue:
             raise OtherNetworkError(self.session.server, status.network, str(self.session.network))
         self.journal.begin(status.network, status.venue, self.key.public)
         with self._lock:
+            if self._incarnation not in (None, status.incarnation):
+                # Fees and report keys may be others.
+                self._terms, self._report_keys = {}, frozenset()
+            self._incarnation = status.incarnation
             self._status = (status, time.monotonic())
             self._ahead_ms = status.clock_ms - time.time_ns() // 1_000_000
         return status
