@@ -202,6 +202,20 @@ def test_the_file_forgets_what_has_ended_and_stays_short(tmp_path: Path) -> None
     journal.close()
 
 
+def test_orders_that_ended_unheard_are_forgotten_once_their_life_is_over(tmp_path: Path) -> None:
+    journal = begun(tmp_path / "orders")
+    numbers = journal.take(2, 7, 5, 1_100)
+    for at in range(0, 1_100, 50):
+        expiry = {"expiry": 1_000 + at}
+        journal.sends(Sent({"orders": [order(one) | expiry for one in numbers[at : at + 50]]}))
+    journal.expire(1_500)
+    assert list(journal.open()) == numbers[500:]
+    journal.expire(10_000)
+    # So few may all be open.
+    assert list(journal.open()) == numbers[500:]
+    journal.close()
+
+
 def test_the_file_belongs_to_one_program_one_key_and_nobody_else(tmp_path: Path) -> None:
     path = tmp_path / "orders"
     journal = begun(path)

@@ -126,6 +126,8 @@ def test_a_ladder_of_16_is_placed_moved_traded_and_settled_by_two_signatures(
     ]
     moved = trader.place_ladder(MARKET, closer)
     assert [one.state for one in moved] == ["open"] * 16, [one.refusal for one in moved]
+    # The file has forgotten what was replaced before anybody asks.
+    assert list(trader._journal.open()) == [one.number for one in moved]
     assert {trader.order(one).why for one in placed} == {"replaced"}
     lists = client_of(trader).sent("/v1/venue/lists")
     assert [len(one["lists"][0]["orders"]) for one in lists] == [16, 16]

@@ -37,6 +37,8 @@ export interface JournalFile {
 const FORM = "walras venue orders";
 const ANEW_BYTES = 1 << 20;
 const SEEN_MAX = 1 << 16;
+/** A key has at most so many orders open: with more, some have ended unheard. */
+const OPEN_MANY = 1 << 10;
 type Line = Sent | { last: string } | { ended: string[] };
 const written = (line: unknown): string => JSON.stringify(line) + "\n";
 
@@ -149,6 +151,13 @@ export class OrderJournal {
   ended(numbers: readonly OrderNumber[]): void {
     const ended = numbers.map(numberText).filter((text) => this.known.delete(text));
     if (ended.length > 0) this.append({ ended }, false);
+  }
+
+  /** Forgets orders whose life is over at a height: nobody asked how they ended. */
+  expire(height: number): void {
+    if (this.known.size <= OPEN_MANY) return;
+    const all = [...new Set(this.known.values())].flatMap(ordersOf);
+    this.ended(all.filter(({ expiry }) => expiry < height).map(({ number }) => number));
   }
 
   /** What an order that may be open was sent with. */

@@ -108,7 +108,7 @@ export type ExecutionsPage = { executions: Execution[]; next: bigint; settled: b
 
 /**
  * Something happened to an order: `accepted`, `executed`, `reduced`, `ended`, `refused`, `overtaken`, `settled` or `status`. `lots`
- * are open when it was accepted or reduced, or were left when it ended; `why` it ended, or the code of its refusal. On a stream
+ * are open after it, or were left when it ended; `why` it ended, or the code of its refusal. On a stream
  * `isOwnSession` says whether the order came through this session.
  */
 export type OrderReport = {
@@ -132,7 +132,7 @@ export function reportOf(body: ReportBody, checked: Checked, isOwnSession = true
     ...{ number, kind, isOwnSession },
     execution: executed ? checked(number, executed) : null,
     fate: settled ? { index: BigInt(settled.index), height: BigInt(settled.height), fate: settled.fate } : null,
-    lots: body.accepted?.lots ?? body.reduced?.lots ?? ended?.lots ?? null,
+    lots: body.accepted?.lots ?? executed?.left ?? body.reduced?.lots ?? ended?.lots ?? null,
     why: refused?.code ?? ended?.why ?? status?.why ?? null,
     message: refused?.message ?? null,
     standing: status ?? null,
@@ -146,7 +146,8 @@ export function refusalOf({ number, kind, why, message }: OrderReport): OrderRef
 }
 
 /** Whether nothing of the order is open, or can come later. */
-export function isOver({ kind, standing }: OrderReport): boolean {
+export function isOver({ kind, standing, lots }: OrderReport): boolean {
+  if (kind === "executed") return lots === 0;
   return kind === "ended" || kind === "overtaken" || (standing !== null && standing.standing !== "open" && standing.standing !== "unknown");
 }
 

@@ -178,6 +178,7 @@ export class VenueTrader {
     const { selfTrade = "expire_taker", lasts = LASTS, untilMs = null, feeCapPpm = terms.feeCap } = rules;
     // Everything is checked before a number is used.
     const sizes = quotes.map(({ price, amount }) => ({ tick: terms.tick(price), lots: terms.lots(amount) }));
+    this.journal.expire(height);
     const numbers = this.journal.take({ incarnation, day, first: clock_ms % DAY_MS, count: quotes.length });
     const common = { market: terms.number, floor: { incarnation, day: 0, reference: 0 }, self_trade: selfTrade, until_ms: untilMs };
     const orders = quotes.map(
@@ -248,9 +249,10 @@ export class VenueTrader {
     for (const [at, order] of ordersOf(sent).entries()) {
       const [terms, result] = [await this.known.market(order.market), results[at]!];
       const told = "reports" in result ? await this.read(result.reports) : [];
-      this.forget(told.filter(({ kind }) => kind === "ended"));
+      this.forget(told.filter(isOver));
       const refused = "error" in result ? new OrderRefusedError(order.number, result.error.code, result.error.message) : null;
       let made = placedOf(order, terms, told, refused);
+      if (made.refusal === null && order.replaces !== null) this.journal.ended([order.replaces]);
       if (isRetry && made.state === "open") {
         // The first answer says nothing of what came after it.
         const { standing, open } = await this.order(order.number);
@@ -375,7 +377,11 @@ export class VenueTrader {
       const status = await this.known.status();
       return { status, request: await this.signed({ attach: { session, ends_orders: false, dead_man_ms: null } }) };
     };
-    const read = (body: ReportBody, isOwn: boolean) => this.known.reading((checked) => reportOf(body, checked, isOwn));
+    const read = async (body: ReportBody, isOwn: boolean) => {
+      const report = await this.known.reading((checked) => reportOf(body, checked, isOwn));
+      if (isOver(report)) this.forget([report]);
+      return report;
+    };
     return followReports({ client: this.client, hello, read, executions: (index) => this.executions(index) }, from ?? null);
   }
 

@@ -149,6 +149,20 @@ test("the file forgets what has ended and stays short", async () => {
   await journal.close();
 });
 
+test("orders that ended unheard are forgotten once their life is over", async () => {
+  const journal = await begun(join(folder(), "orders"));
+  const numbers = journal.take({ incarnation: 2, day: 7, first: 5, count: 1_100 });
+  for (let at = 0; at < 1_100; at += 50) {
+    journal.sends({ orders: numbers.slice(at, at + 50).map((number) => ({ ...order(number), expiry: 1_000 + at })) });
+  }
+  // So few may all be open: the second call forgets none.
+  for (const height of [1_500, 10_000]) {
+    journal.expire(height);
+    assert.deepEqual(journal.open(), numbers.slice(500));
+  }
+  await journal.close();
+});
+
 test("the file belongs to one program, one key and nobody else", async () => {
   const path = join(folder(), "orders");
   const journal = await begun(path);

@@ -65,6 +65,8 @@ class VenueFeed:
             return []
         own = bool(message["own_session"])
         report = yield from self._trading.known.reading(lambda read: OrderReport.of(message["report"], read, own))
+        if report.is_over:
+            self._trading.journal.ended([report.number])
         return [report] if self._is_new(report) else []
 
     def _missed(self) -> Flow[list[OrderReport]]:

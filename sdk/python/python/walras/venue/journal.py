@@ -30,6 +30,8 @@ __all__ = ["OrderJournal", "Sent"]
 _FORM = "walras venue orders"
 _ANEW_BYTES = 1 << 20
 _SEEN_MAX = 1 << 16
+_OPEN_MANY = 1 << 10
+"""A key has at most so many orders open: with more, some have ended unheard."""
 
 
 class Sent:
@@ -190,6 +192,14 @@ class OrderJournal:
             known = [number for number in numbers if self._open.pop(number, None) is not None]
             if known:
                 self._append(_line({"ended": [str(number) for number in known]}), durable=False)
+
+    def expire(self, height: int) -> None:
+        """Forgets orders whose life is over at a height: nobody asked how they ended."""
+        with self._lock:
+            if len(self._open) > _OPEN_MANY:
+                sent = {id(one): one for one in self._open.values()}.values()
+                over = (order for one in sent for order in one.orders if int(order["expiry"]) < height)
+                self.ended([OrderNumber.of(order["number"]) for order in over])
 
     def open(self) -> dict[OrderNumber, Sent]:
         """Orders that may be open, by number, each with what it was sent with."""

@@ -154,7 +154,7 @@ class OrderReport:
     execution: Execution | None = None
     fate: FillFate | None = None
     lots: int | None = None
-    """Open lots when it was accepted or reduced, or those that were left when it ended."""
+    """Open lots after it, or those that were left when it ended."""
     why: str | None = None
     """Why it ended, or the code of its refusal."""
     message: str | None = None
@@ -171,14 +171,14 @@ class OrderReport:
         fate = FillFate(int(part["index"]), int(part["height"]), part["fate"]) if kind == "settled" else None
         why = part["code"] if kind == "refused" else part.get("why")
         standing = part if kind == "status" else None
-        lots = None if kind == "executed" else part.get("lots")
+        lots = part.get("left" if kind == "executed" else "lots")
         return OrderReport(number, kind, execution, fate, lots, why, part.get("message"), standing, is_own_session)
 
     @property
     def is_over(self) -> bool:
         """Whether nothing of the order is open, or can come later."""
         ended = self.standing is not None and self.standing["standing"] not in ("open", "unknown")
-        return ended or self.kind in ("ended", "overtaken")
+        return ended or self.kind in ("ended", "overtaken") or (self.kind == "executed" and self.lots == 0)
 
     def refusal(self) -> OrderRefusedError | None:
         """The error that it is, if it refuses."""

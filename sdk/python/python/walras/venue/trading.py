@@ -11,6 +11,7 @@ nothing is placed twice. What is still unknown at the end of the patience is an 
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -87,6 +88,7 @@ class Trading:
         self.journal = known.journal
         self._patience = patience
         self._no_lists_until = 0.0
+        self._lock = threading.Lock()
         self._recent: dict[OrderNumber, VenueOrder] = {}
         """Orders of this process, also ended ones."""
 
@@ -105,6 +107,7 @@ class Trading:
         # Everything is checked before a number is used.
         sizes = [(terms.tick(quote.price), terms.lots(quote.amount)) for quote in quotes]
         first = status.clock_ms % _DAY_MS
+        self.journal.expire(status.height)
         numbers = self.journal.take(status.incarnation, status.day, first, len(quotes))
 
         def entry(quote: VenueQuote, number: OrderNumber, size: tuple[int, int]) -> ListEntry:
@@ -202,8 +205,10 @@ class Trading:
                 made = _placed_order(order, terms, [], refusal)
             else:
                 told = yield from self._read(result["reports"])
-                self.journal.ended(one.number for one in told if one.kind == "ended")
+                self.journal.ended(one.number for one in told if one.is_over)
                 made = _placed_order(order, terms, told, None)
+            if made.refusal is None and body["replaces"] is not None:
+                self.journal.ended([OrderNumber.of(body["replaces"])])
             if is_retry and made.is_open:
                 # The first answer says nothing of what came after it.
                 now = yield from self.order(order.number)
@@ -258,9 +263,10 @@ class Trading:
         return next((VenueOrder.of(one) for one in bodies if OrderNumber.of(one["number"]) == number), None)
 
     def _remember(self, orders: Iterable[VenueOrder]) -> None:
-        self._recent.update((order.number, order) for order in orders)
-        while len(self._recent) > _RECENT_MAX:
-            del self._recent[next(iter(self._recent))]
+        with self._lock:
+            self._recent.update((order.number, order) for order in orders)
+            while len(self._recent) > _RECENT_MAX:
+                del self._recent[next(iter(self._recent))]
 
     def orders(self) -> Flow[list[OrderStanding]]:
         """The open orders of the file, each as the venue says, without those that it does not know: see `resume`."""
