@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -240,6 +241,67 @@ def test_an_answer_that_never_comes_leaves_orders_undecided_until_they_are_asked
         with pytest.raises(ClientError, match="not stored as open"):
             trader.retry(never)
         assert len(trader.cancel_all()) == 2 and trader.resume() == []
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_whatever_answers_are_lost_the_file_has_every_open_order_and_a_number_names_one(
+    venue: Demo, maker: tuple[Ed25519Key, TradingKey], tmp_path: Path, seed: int
+) -> None:
+    dice = Random(seed)
+
+    def lose(ask: Ask, answer: Callable[[], Answer]) -> Answer:
+        is_lost = ask.method == "POST" and dice.random() < 0.6
+        if is_lost and dice.random() < 0.5:
+            raise NoAnswerError("http://venue", "it never heard")
+        made = answer()
+        if is_lost:
+            raise NoAnswerError("http://venue", "nobody heard it")
+        return made
+
+    def begin() -> VenueTrader:
+        return VenueTrader(client, maker[1], file=tmp_path / "orders", patience=0.02)
+
+    def quote(replaces: OrderNumber | None = None) -> VenueQuote:
+        return VenueQuote("buy", str(dice.randint(1, 5)), f"0.{dice.randint(40, 60)}", replaces)
+
+    with Meddling(venue.url, key=maker[0]) as client:
+        trader, named = begin(), [OrderNumber(0, 0, 0)]
+        trader.status()
+        client.meddle = lose
+        for _ in range(40):
+            try:
+                match dice.randint(0, 6):
+                    case 0 | 1:
+                        count = dice.randint(1, 4)
+                        named += [one.number for one in trader.place_ladder(MARKET, [quote() for _ in range(count)])]
+                    case 2:
+                        olds = dice.sample(named, min(2, len(named)))
+                        named += [one.number for one in trader.place_ladder(MARKET, [quote(old) for old in olds])]
+                    case 3:
+                        trader.cancel(dice.choice(named))
+                    case 4:
+                        trader.retry(dice.choice(named))
+                    case 5:
+                        named += [one.number for one in trader.resume()]
+                    case 6:
+                        trader.close()
+                        trader = begin()
+            except UndecidedOrdersError as error:
+                named += error.numbers
+            except (ClientError, NoAnswerError):
+                pass
+        client.meddle = None
+        known = {one.number for one in trader.resume()}
+        # The venue's own answer: all of the key's orders that were open.
+        assert {one.number for one in trader.cancel_all()} == known
+        trader.close()
+        fields: dict[tuple[int, ...], str] = {}
+        singles = [order for body in client.sent("/v1/venue/orders") for order in body["orders"]]
+        listed = [order for body in client.sent("/v1/venue/lists") for order in body["lists"][0]["orders"]]
+        for order in singles + listed:
+            told = json.dumps({name: order[name] for name in order if name not in ("replaces", "key", "signature")})
+            assert fields.setdefault(tuple(order["number"].values()), told) == told
+        assert len(fields) > 20
 
 
 def test_orders_of_a_ladder_are_signed_one_by_one_while_the_ledger_counts_no_lists(trader: VenueTrader) -> None:

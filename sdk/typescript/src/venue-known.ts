@@ -4,6 +4,8 @@
  * **Evidence.** Each report of an execution is checked: signed by a report key that the ledger has for the venue, for this network,
  * incarnation, index and account. It is stored before the caller hears of the execution. Report keys and markets are asked for again
  * where one is missing: an operator may have changed, a market been listed.
+ *
+ * Lots, ticks and decimals are the node's word, as amounts of assets are in `Client`: use a node that you trust.
  */
 import type { Client } from "./client.js";
 import { NotFoundError, OtherNetworkError, RefusedError } from "./errors.js";

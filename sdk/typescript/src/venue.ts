@@ -103,7 +103,8 @@ export const compareNumbers = (a: OrderNumber, b: OrderNumber): number => a.inca
 
 /** Whether the fields of an order are within their bounds, whatever the market. */
 export function isPlain({ tick, lots, fee_cap_ppm, floor, number }: VenueOrder): boolean {
-  return tick >= 1 && tick <= TICK_MAX && lots >= 1 && fee_cap_ppm <= PPM && compareNumbers(floor, number) <= 0;
+  const isInBounds = tick >= 1 && tick <= TICK_MAX && lots >= 1 && lots < 2 ** 32 && fee_cap_ppm >= 0 && fee_cap_ppm <= PPM;
+  return isInBounds && compareNumbers(floor, number) <= 0;
 }
 
 const byte = (value: number): Uint8Array => new Uint8Array([value]);

@@ -20,6 +20,9 @@ const told = JSON.parse(readFileSync(new URL("../../../../docs/venue-vectors.jso
   network: string;
   venue: number;
   incarnation: number;
+  orders: (PublishedOrder & { key: string; signature: string | null })[];
+  possession: string;
+  report: { account: string };
   list: PublishedList & { refused: PublishedList[] };
 };
 const SCOPE = { network: told.network, venue: told.venue, incarnation: told.incarnation };
@@ -34,6 +37,19 @@ const sent = ({ market, number, floor, side, life, self_trade, tick, lots, expir
 /** The key of the vectors with this public half: its seed is one byte 32 times. */
 const keyOf = (publicKey: string) =>
   Array.from({ length: 16 }, (_, seed) => new TradingKey(new Uint8Array(32).fill(seed))).find((key) => key.public === publicKey)!;
+
+test("orders and possession are signed as they are published", () => {
+  const published = told.orders.filter(({ signature }) => signature !== null);
+  assert.ok(published.length >= 2);
+  for (const order of published) {
+    const { signature, key } = keyOf(order.key).order(sent({ ...order, replaces: null }), SCOPE);
+    assert.deepEqual([signature, key], [order.signature, order.key]);
+  }
+  const key = new TradingKey(new Uint8Array(32).fill(9));
+  // The published message names the key of the report; its place is at the end.
+  const message = new Uint8Array([...fromHex(told.possession).slice(0, -32), ...fromHex(key.public)]);
+  assert.equal(key.possession(told.report.account, SCOPE.network, SCOPE.venue), key.sign(message));
+});
 
 test("a list is signed as it is published and spoiled ones are none", () => {
   const { key, seed, signature, orders, refused } = told.list;

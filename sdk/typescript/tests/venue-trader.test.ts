@@ -22,7 +22,9 @@ import {
   numberText,
   readNumber,
   type Execution,
+  type OrderNumber,
   type PlacedOrder,
+  type SignedOrder,
   type TraderEvent,
   type VenueQuote,
 } from "../src/index.js";
@@ -211,6 +213,61 @@ test("an answer that never comes leaves orders undecided until they are asked fo
   await assert.rejects(trader.retry(never!), /not stored as open/);
   assert.equal((await trader.cancelAll()).length, 2);
   assert.deepEqual(await trader.resume(), []);
+});
+
+test("whatever answers are lost the file has every open order and a number names one", { skip }, async () => {
+  const path = file();
+  let state = 7;
+  const random = () => (state = (state * 48_271) % 2_147_483_647) / 2_147_483_647;
+  let begun = made(maker!, { path, patienceMs: 20 });
+  await begun.trader.status();
+  const sent = new Map<string, Set<string>>();
+  const named: OrderNumber[] = [{ incarnation: 0, day: 0, reference: 0 }];
+  const lose: Meddle = async ({ body, path: to }, answer) => {
+    if (to === "/v1/venue/lists" || to === "/v1/venue/orders") {
+      const { lists, orders } = JSON.parse(body) as { lists?: { orders: SignedOrder[] }[]; orders?: SignedOrder[] };
+      for (const { replaces: _, key: __, signature: ___, ...order } of orders ?? lists![0]!.orders) {
+        const fields = JSON.stringify(order, Object.keys(order).sort());
+        sent.set(numberText(order.number), (sent.get(numberText(order.number)) ?? new Set()).add(fields));
+      }
+    }
+    const isLost = body !== "" && random() < 0.6;
+    if (isLost && random() < 0.5) throw new TypeError("it never heard");
+    const given = await answer();
+    if (isLost) throw new TypeError("nobody heard it");
+    return given;
+  };
+  const dice = (most: number) => Math.floor(random() * most);
+  const one = () => named[dice(named.length)]!;
+  const rung = (replaces?: OrderNumber): VenueQuote => ({ ...quote(`0.${40 + dice(20)}`, String(1 + dice(5))), ...(replaces ? { replaces } : {}) });
+  const steps = [
+    async () => (await begun.trader.placeLadder(MARKET, Array.from({ length: 1 + dice(4) }, () => rung()))).map(({ number }) => number),
+    async () => (await begun.trader.placeLadder(MARKET, [rung(one())])).map(({ number }) => number),
+    async () => [(await begun.trader.cancel(one())).number],
+    async () => (await begun.trader.retry(one())).map(({ number }) => number),
+    async () => (await begun.trader.resume()).map(({ number }) => number),
+    async () => {
+      await begun.trader.close();
+      begun = made(maker!, { path, patienceMs: 20 });
+      begun.meddling.with = lose;
+      return [];
+    },
+  ];
+  begun.meddling.with = lose;
+  for (let step = 0; step < 40; step += 1) {
+    try {
+      named.push(...(await steps[dice(steps.length)]!()));
+    } catch (error) {
+      if (error instanceof UndecidedOrdersError) named.push(...error.numbers);
+      else assert.ok(error instanceof ClientError, String(error));
+    }
+  }
+  begun.meddling.with = null;
+  const known = (await begun.trader.resume()).map(({ number }) => numberText(number));
+  // The venue's own answer: all of the key's orders that were open.
+  const open = (await begun.trader.cancelAll()).map(({ number }) => numberText(number));
+  assert.deepEqual(open.sort(), known.sort());
+  assert.ok(sent.size > 5 && [...sent.values()].every(({ size }) => size === 1));
 });
 
 test("orders of a ladder are signed one by one while the ledger counts no lists", { skip }, async () => {

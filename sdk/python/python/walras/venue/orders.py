@@ -124,7 +124,7 @@ class VenueOrder:
     @property
     def is_plain(self) -> bool:
         """Whether its fields are within their bounds, whatever the market."""
-        in_bounds = 1 <= self.tick <= TICK_MAX and self.lots >= 1 and self.fee_cap_ppm <= PPM
+        in_bounds = 1 <= self.tick <= TICK_MAX and 1 <= self.lots < 1 << 32 and 0 <= self.fee_cap_ppm <= PPM
         return in_bounds and self.floor <= self.number
 
     def encode(self) -> bytes:
