@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import random
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from types import TracebackType
 
 from websockets.asyncio.client import connect
@@ -130,7 +130,7 @@ class AsyncVenueTrader:
 
     async def reports(
         self, *, session: int = 1, from_index: int | None = None
-    ) -> AsyncIterator[OrderReport | Disconnected]:
+    ) -> AsyncGenerator[OrderReport | Disconnected, None]:
         feed, core = VenueFeed(self._trading, session, from_index), self._client._core
         while True:
             try:

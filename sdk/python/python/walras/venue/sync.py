@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import random
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from types import TracebackType
 
 from websockets.exceptions import WebSocketException
@@ -158,7 +158,9 @@ class VenueTrader:
 
     # What is followed.
 
-    def reports(self, *, session: int = 1, from_index: int | None = None) -> Iterator[OrderReport | Disconnected]:
+    def reports(
+        self, *, session: int = 1, from_index: int | None = None
+    ) -> Generator[OrderReport | Disconnected, None, None]:
         """What happens to the key's orders, without end. A broken connection is made again, and each execution comes
         once and in order, from `from_index` on. What else happened meanwhile, `orders` says. A session has one
         connection: give each program a number of its own."""
