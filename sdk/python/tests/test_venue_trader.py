@@ -256,9 +256,10 @@ def test_whatever_answers_are_lost_the_file_has_every_open_order_and_a_number_na
         if is_lost and dice.random() < 0.5:
             raise NoAnswerError("http://venue", "it never heard")
         made = answer()
-        if is_lost:
+        if is_lost and dice.random() < 0.5:
             raise NoAnswerError("http://venue", "nobody heard it")
-        return made
+        # What stands in between may answer by itself.
+        return Answer(502, b"<html>") if is_lost else made
 
     def begin() -> VenueTrader:
         return VenueTrader(client, maker[1], file=tmp_path / "orders", patience=0.02)

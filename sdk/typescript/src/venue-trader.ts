@@ -14,7 +14,7 @@
 import type { Amount } from "./assets.js";
 import type { Client } from "./client.js";
 import type { Operation } from "./encoding.js";
-import { ClientError, NoAnswerError, NotFoundError, RefusedError } from "./errors.js";
+import { ClientError, ForeignAnswerError, NoAnswerError, NotFoundError, RefusedError } from "./errors.js";
 import { pause } from "./http.js";
 import type { Fate } from "./models.js";
 import type { SendOptions } from "./sending.js";
@@ -215,12 +215,13 @@ export class VenueTrader {
     for (let [isRetry, wait] = [false, PAUSE_MS_MIN]; ; isRetry = true, wait = Math.min(2 * wait, PAUSE_MS_MAX)) {
       let why: string;
       try {
-        const { results } = await this.client.tell<{ results: PlacedResult[] }>(...(await this.payload(sent)));
+        const results = await this.answered(sent);
         const passing = results.flatMap((one) => ("error" in one && PASSING.includes(one.error.code) ? [one.error.message] : []))[0];
         if (passing === undefined) return { results, isRetry };
         why = passing;
       } catch (error) {
-        if (!(error instanceof RefusedError) && !(error instanceof NoAnswerError)) throw error;
+        // What is no answer of a venue may come from something in between.
+        if (!(error instanceof RefusedError || error instanceof NoAnswerError || error instanceof ForeignAnswerError)) throw error;
         why = error.message;
         if (!error.leavesDoubt && !(error instanceof RefusedError && error.status === 429)) {
           if (isRetry) throw new UndecidedOrdersError(this.client.server, numbers, why);
@@ -232,6 +233,15 @@ export class VenueTrader {
       await pause(wait);
       this.known.forgetStatus();
     }
+  }
+
+  /** An answer to each order. */
+  private async answered(sent: Sent): Promise<PlacedResult[]> {
+    const { results } = await this.client.tell<{ results?: PlacedResult[] }>(...(await this.payload(sent)));
+    if (!Array.isArray(results) || results.length !== ordersOf(sent).length || !results.every((one) => "reports" in one || "error" in one)) {
+      throw new ForeignAnswerError(this.client.server, "it does not answer each order");
+    }
+    return results;
   }
 
   private async payload(sent: Sent): Promise<[string, unknown]> {
@@ -399,7 +409,7 @@ export class VenueTrader {
       try {
         return await this.client.tell<T>("/v1/venue/requests", await this.signed(ask));
       } catch (error) {
-        const isPassing = error instanceof NoAnswerError || (error instanceof RefusedError && PASSING.includes(error.code));
+        const isPassing = error instanceof NoAnswerError || error instanceof ForeignAnswerError || (error instanceof RefusedError && PASSING.includes(error.code));
         if (!isPassing || performance.now() >= until) throw error;
       }
       await pause(wait);

@@ -19,7 +19,7 @@ from decimal import Decimal
 from typing import Any, TypeAlias
 
 from walras.client.amounts import Number
-from walras.client.errors import BusyError, ClientError, NoAnswerError, RefusedError
+from walras.client.errors import BusyError, ClientError, ForeignAnswerError, NoAnswerError, RefusedError
 from walras.client.flow import Ask, Flow, Pause, read
 from walras.venue.journal import Sent
 from walras.venue.known import KnownVenue
@@ -139,7 +139,7 @@ class Trading:
         self._remember(entry.order for entry in entries)
         results, is_retry = yield from self._results(sent)
         if is_list and any(_refused_as(result) == "lists_to_come" for result in results):
-            # The ledger remembers nothing of them: the same orders are signed one by one.
+            # The venue remembers nothing of them: the same orders are signed one by one.
             self._no_lists_until = time.monotonic() + _LISTS_AGAIN_S
             sent = self._singles(entries, scope)
             self.journal.sends(sent)
@@ -162,12 +162,13 @@ class Trading:
         until, pause_s, is_retry = time.monotonic() + self._patience, _PAUSES_S[0], False
         while True:
             try:
-                results: list[Any] = (yield from self._post(*(yield from self._payload(sent))))["results"]
+                results = yield from self._answered(sent)
                 passing = next((one["error"] for one in results if one.get("error", {}).get("code") in _PASSING), None)
                 if passing is None:
                     return results, is_retry
                 why = str(passing["message"])
-            except (BusyError, NoAnswerError) as error:
+            except (BusyError, ForeignAnswerError, NoAnswerError) as error:
+                # What is no answer of a venue may come from something in between.
                 why = str(error)
             except RefusedError as error:
                 if not error.leaves_doubt:
@@ -181,6 +182,14 @@ class Trading:
             yield Pause(pause_s)
             pause_s, is_retry = min(2 * pause_s, _PAUSES_S[1]), True
             self.known.forget_status()
+
+    def _answered(self, sent: Sent) -> Flow[list[Any]]:
+        """An answer to each order."""
+        body = yield from self._post(*(yield from self._payload(sent)))
+        results = body.get("results", []) if isinstance(body, dict) else []
+        if len(results) != len(sent.orders) or not all("reports" in one or "error" in one for one in results):
+            raise ForeignAnswerError(self.session.server, "it does not answer each order")
+        return list(results)
 
     def _payload(self, sent: Sent) -> Flow[tuple[str, dict[str, Any]]]:
         if sent.is_list:
@@ -341,7 +350,7 @@ class Trading:
             except RefusedError as error:
                 if error.code not in _PASSING or time.monotonic() >= until:
                     raise
-            except NoAnswerError:
+            except (ForeignAnswerError, NoAnswerError):
                 if time.monotonic() >= until:
                     raise
             yield Pause(pause_s)
