@@ -5,12 +5,15 @@ import os
 import re
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
+from walras.client import Client, ClientError
+
+T = TypeVar("T")
 BINARY = Path(__file__).parents[3] / "target" / os.environ.get("WALRAS_PROFILE", "debug") / "walras"
 
 # The accounts that every tool for development knows; each test file has its own, so that none waits for another's.
@@ -21,6 +24,8 @@ KEYS = [
     "0x7c852118294e51e653712a81e05800f419141751be58f605c371e15141b007a6",
     "0x47e179ec197488593b187f80a00eb0da91f1b9d0b13f8733639f19c30a34926a",
     "0x8b3a350cf5c34c9194ca85829a2df0ec3153be0318b5e2d3348e872092edffba",
+    "0x92db14e403b83dfe3df233f83dfa3a0d7096f21ca9b0d6d6b8d88b2b4ec1564e",
+    "0x4bbbf85ce3377467afe5d46f804f221813b2bb87f24d81f60f1fcdbf7cbf4356",
 ]
 
 
@@ -83,3 +88,26 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
             yield Demo(found[1])
         finally:
             process.terminate()
+
+
+def until(found: Callable[[], T | None], what: str) -> T:
+    """What `found` finds; a net of minutes says what stood still."""
+    for _ in range(1200):
+        if (one := found()) is not None and one is not False:
+            return one
+        time.sleep(0.1)
+    raise AssertionError(f"nothing came of: {what}")
+
+
+def venue_of(demo: Demo) -> Demo:
+    """The demo, once its venue trades."""
+    with Client(demo.url) as client:
+
+        def trades() -> bool:
+            try:
+                return any(market.last is not None for market in client.venue_markets())
+            except ClientError:
+                return False
+
+        until(trades, "a trade at the demo's venue")
+    return demo

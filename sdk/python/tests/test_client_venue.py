@@ -45,7 +45,8 @@ def test_bytes_of_a_report_have_one_reading() -> None:
 def test_markets_and_trades_of_a_venue_are_read() -> None:
     day = {"since_ms": 60_000, "complete": True, "open": 100, "high": 120, "low": 90, "close": 110, "trades": 3}
     day |= {"change_percent": "10.00", "lots": "7", "base_volume": "7000", "quote_volume": "770"}
-    numbers = {"market": 0, "base": 1, "quote": 0, "bid": 99, "ask": None, "last": 110}
+    numbers = {"market": 0, "base": 1, "quote": 0, "bid": 99, "ask": None, "last": 110, "lots_max": 9, "lots_min": 1}
+    numbers |= {"fee_cap_ppm": 2_000, "maker_ppm": -50, "taker_ppm": 200, "least_quote_units": "0"}
     texts = {"symbol": "M0", "phase": "trading", "lot_units": "1000", "tick_units": "1"}
     told = VenueMarket.of({**numbers, **texts, "day": day})
     assert told.day is not None and (told.day.change_percent, told.day.lots) == (Decimal("10.00"), 7)

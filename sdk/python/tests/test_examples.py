@@ -8,8 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from conftest import KEYS, Demo
+from conftest import KEYS, Demo, venue_of
 from walras.client import Client, Ed25519Key, EthereumKey
+from walras.venue import TradingKey, VenueTrader
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 CHECKED = set()
@@ -66,6 +67,18 @@ def test_the_market_maker_quotes_both_sides_and_leaves_nothing(demo: Demo) -> No
 def test_the_example_of_ccxt_places_and_cancels(demo: Demo) -> None:
     told = example(demo, "ccxt_bot.py", WALRAS_KEY=KEYS[2])
     assert "is open, 1.0 remain" in told and "free: {" in told
+
+
+def test_the_market_maker_at_a_venue_quotes_and_leaves_nothing(demo: Demo, tmp_path: Path) -> None:
+    file, secret = tmp_path / "trading.json", {"WALRAS_KEY": KEYS[2], "WALRAS_PASSPHRASE": "secret"}
+    venue_of(demo)
+    for _ in range(2):
+        told = example(demo, "venue_market_maker.py", str(file), "EUR/USD", "--seconds", "3", **secret)
+        assert re.search(r"8 orders around \d\.\d+; refused: \[\]", told), told
+    with Client(demo.url) as client, VenueTrader(
+        client, TradingKey.open(file, "secret"), file=file.with_suffix(".orders")
+    ) as trader:
+        assert trader.resume() == [] and trader.cancel_all() == []
 
 
 def test_no_example_is_forgotten() -> None:

@@ -19,6 +19,8 @@
  * - `since` with `limit` begins with the first row at or after `since`. Rows of one block stay together, so a page may have
  *   more than `limit`, and the next one begins a millisecond after its last row.
  *
+ * Continuous markets do not appear: they are traded by `VenueTrader` of `@walras/client`.
+ *
  * Past orders and trades are those of the node's index: they end where it begins. `options` has `keyType` (`ethereum` or
  * `ed25519`), `network`, `patience` in seconds, `store` (of `@walras/client`), `socket` for a runtime without WebSockets, and
  * `slot`: then the key is the session key of that slot of the account `walletAddress`.

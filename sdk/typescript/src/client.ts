@@ -89,6 +89,10 @@ export class Client {
   ask<T>(path: string, parameters: Record<string, string | number | undefined> = {}): Promise<T> {
     return this.session.http.get<T>(path, parameters);
   }
+  /** The answer to JSON at a path, which is sent once; nothing in it is checked. */
+  tell<T>(path: string, body: unknown): Promise<T> {
+    return this.session.http.tell<T>(path, body);
+  }
   /** The bytes that answer bytes at a path. */
   carry(path: string, parameters: Record<string, string | number | undefined>, body: Uint8Array): Promise<Uint8Array> {
     return this.session.http.carry(path, parameters, body);
@@ -483,8 +487,9 @@ export class Client {
     for await (const event of this.stream([`book:${market}`])) if (event.type === "book") yield event.book;
   }
 
-  private open(): Socket {
-    const url = this.server.replace(/^http/, "ws") + "/v1/stream";
+  /** A WebSocket to a path of the node. */
+  open(path = "/v1/stream"): Socket {
+    const url = this.server.replace(/^http/, "ws") + path;
     if (this.options.socket) return this.options.socket(url);
     if (typeof globalThis.WebSocket !== "function") {
       throw new ClientError("this runtime has no WebSocket: give the option `socket`, such as (url) => new WebSocket(url) of the package ws");

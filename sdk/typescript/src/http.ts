@@ -48,6 +48,12 @@ export class Http {
     return this.read<T>(await this.ask(path, {}, { method: "POST", headers, body: body as BufferSource }));
   }
 
+  /** The answer to JSON, which is sent once. */
+  async tell<T>(path: string, body: unknown): Promise<T> {
+    const headers = { "content-type": "application/json" };
+    return this.read<T>(await this.ask(path, {}, { method: "POST", headers, body: JSON.stringify(body) }));
+  }
+
   /** The bytes that answer bytes, which are sent once. */
   async carry(path: string, parameters: Parameters, body: Uint8Array): Promise<Uint8Array> {
     const headers = { "content-type": "application/octet-stream" };

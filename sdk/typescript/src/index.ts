@@ -57,5 +57,11 @@ export {
 } from "./policy.js";
 export { ProofError, proveAccount, proveHolder, proveKeys, proveOutcome, proveParameters, type ParameterValues, type ProvedAccount, type ProvedHolder, type ProvedParameters } from "./proof.js";
 export { MemoryStore, TextStore, type Store } from "./store.js";
-export { TradingKey, isReportSigned, readReport } from "./venue.js";
-export type { SignedOrder, VenueAsk, VenueOrder, VenueReport, VenueRequest, VenueScope, VenueStep } from "./venue.js";
+export { TradingKey, isReportSigned, numberText, readNumber, readReport } from "./venue.js";
+export { isListSigned, signList, type ListedOrder, type SignedList } from "./venue-list.js";
+export { OrderRefusedError, UndecidedOrdersError, UnsignedReportError } from "./venue-reports.js";
+export type { Execution, ExecutionsPage, FillFate, OrderReport, OrderStanding, PlacedOrder, VenueStatus } from "./venue-reports.js";
+export { VenueTerms } from "./venue-terms.js";
+export { VenueTrader, type Numbered, type OrderRules, type TraderOptions, type VenueQuote } from "./venue-trader.js";
+export type { TraderEvent } from "./venue-stream.js";
+export type { OrderNumber, SignedOrder, VenueAsk, VenueOrder, VenueReport, VenueRequest, VenueScope, VenueStep } from "./venue.js";

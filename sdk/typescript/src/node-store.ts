@@ -7,6 +7,8 @@ import { join } from "node:path";
 import { StoreError } from "./errors.js";
 import { TextStore } from "./store.js";
 
+export { OrderFile } from "./venue-file.js";
+
 export class FolderStore extends TextStore {
   constructor(folder: string) {
     const path = (name: string) => join(folder, Buffer.from(name).toString("base64url"));

@@ -3,6 +3,7 @@ import { ed25519 } from "@noble/curves/ed25519.js";
 import { blake3 } from "@noble/hashes/blake3.js";
 import { concatBytes, utf8ToBytes } from "@noble/hashes/utils.js";
 import { derived, little, plainAddress } from "./encoding.js";
+import { AmountError } from "./errors.js";
 import { ProofError } from "./proof.js";
 import { fromHex, toHex } from "./typed.js";
 
@@ -14,9 +15,15 @@ const SIDES = ["buy", "sell"] as const;
 const LIVES = ["rests", "post_only", "immediate_or_cancel", "fill_or_kill"] as const;
 const SELF_TRADES = ["expire_maker", "expire_taker", "expire_both"] as const;
 
+/** The highest tick. */
+export const TICK_MAX = 2_000_000_000;
+const PPM = 1_000_000;
+
+/** The number of an order: incarnation of the venue, day (since 1970, UTC) and the client's reference. */
 export type OrderNumber = { incarnation: number; day: number; reference: number };
 export type VenueSide = (typeof SIDES)[number];
 export type OrderLife = (typeof LIVES)[number];
+export type SelfTrade = (typeof SELF_TRADES)[number];
 
 /** An order as bodies have it, without key and signature. `expiry` is the last height of its life. */
 export type VenueOrder = {
@@ -25,7 +32,7 @@ export type VenueOrder = {
   floor: OrderNumber;
   side: VenueSide;
   life: OrderLife;
-  self_trade: (typeof SELF_TRADES)[number];
+  self_trade: SelfTrade;
   tick: number;
   lots: number;
   expiry: number;
@@ -60,30 +67,51 @@ export class TradingKey {
 
   order(order: VenueOrder, { network, venue }: VenueScope): SignedOrder {
     const bytes = concatBytes(ORDER_TAG, fromHex(network), little(venue, 4), orderBytes(order));
-    return { ...order, key: this.public, signature: this.#sign(bytes) };
+    return { ...order, key: this.public, signature: this.sign(bytes) };
   }
 
   request(ask: VenueAsk, stamp_ms: number, { network, venue, incarnation }: VenueScope): VenueRequest {
     const scope = [fromHex(network), little(venue, 4), little(incarnation, 4)];
     const bytes = concatBytes(REQUEST_TAG, ...scope, fromHex(this.public), little(stamp_ms, 8), askBytes(ask));
-    return { key: this.public, stamp_ms, ask, signature: this.#sign(bytes) };
+    return { key: this.public, stamp_ms, ask, signature: this.sign(bytes) };
   }
 
   /** The signature by which it agrees to trade for an account. */
   possession(account: string, network: string, venue: number): string {
-    return this.#sign(concatBytes(POSSESSION_TAG, fromHex(network), little(venue, 4), fromHex(plainAddress(account)), fromHex(this.public)));
+    return this.sign(concatBytes(POSSESSION_TAG, fromHex(network), little(venue, 4), fromHex(plainAddress(account)), fromHex(this.public)));
   }
 
-  #sign(bytes: Uint8Array): string {
+  /** The signature on bytes, such as those of a list. */
+  sign(bytes: Uint8Array): string {
     return toHex(ed25519.sign(bytes, this.#seed));
   }
 }
 
+/** A number as text, such as `0:20787:15`. */
+export const numberText = ({ incarnation, day, reference }: OrderNumber): string => `${incarnation}:${day}:${reference}`;
+
+export function readNumber(text: string): OrderNumber {
+  const [incarnation, day, reference] = /^(\d{1,10}):(\d{1,5}):(\d{1,10})$/.exec(text)?.slice(1).map(Number) ?? [];
+  if (incarnation === undefined || day === undefined || reference === undefined) {
+    throw new AmountError(`${JSON.stringify(text)} is no number of an order: write it such as 0:20787:15`);
+  }
+  return { incarnation, day, reference };
+}
+
+/** Below zero if `a` is lower than `b`: by incarnation, then day, then reference. */
+export const compareNumbers = (a: OrderNumber, b: OrderNumber): number => a.incarnation - b.incarnation || a.day - b.day || a.reference - b.reference;
+
+/** Whether the fields of an order are within their bounds, whatever the market. */
+export function isPlain({ tick, lots, fee_cap_ppm, floor, number }: VenueOrder): boolean {
+  const isInBounds = tick >= 1 && tick <= TICK_MAX && lots >= 1 && lots < 2 ** 32 && fee_cap_ppm >= 0 && fee_cap_ppm <= PPM;
+  return isInBounds && compareNumbers(floor, number) <= 0;
+}
+
 const byte = (value: number): Uint8Array => new Uint8Array([value]);
 const alternative = <T>(all: readonly T[], one: T): Uint8Array => byte(all.indexOf(one));
-const numberBytes = ({ incarnation, day, reference }: OrderNumber): Uint8Array =>
+export const numberBytes = ({ incarnation, day, reference }: OrderNumber): Uint8Array =>
   concatBytes(little(incarnation, 4), little(day, 2), little(reference, 4));
-const optional = (bytes: Uint8Array | null): Uint8Array => (bytes ? concatBytes(byte(1), bytes) : byte(0));
+export const optional = (bytes: Uint8Array | null): Uint8Array => (bytes ? concatBytes(byte(1), bytes) : byte(0));
 
 export function orderBytes(order: VenueOrder): Uint8Array {
   const rules = [alternative(SIDES, order.side), alternative(LIVES, order.life), alternative(SELF_TRADES, order.self_trade)];

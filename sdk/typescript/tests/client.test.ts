@@ -27,6 +27,7 @@ import {
   TradingKey,
   UndecidedError,
   UnknownAssetError,
+  VenueTrader,
   VoidError,
   WalletKey,
   checkCertificate,
@@ -43,7 +44,7 @@ import { typedDataOf, type Body } from "../src/encoding.js";
 import { referenceOf } from "../src/references.js";
 import { signTyped } from "../src/ethereum.js";
 import type { Socket } from "../src/stream.js";
-import { fromHex, toHex, type TypedData } from "../src/typed.js";
+import { fromHex, toHex } from "../src/typed.js";
 
 const SERVER = process.env["WALRAS_HTTP"] ?? "";
 const skip = SERVER === "" ? "WALRAS_HTTP is not set: run `make test-typescript`" : false;
@@ -409,22 +410,11 @@ const run = async (file: string, ...given: string[]) => {
 
 /** A trading key that the client's account has authorised at the demo's venue, with a deposit of both assets, as a file. */
 async function tradingFile(folder: string): Promise<string> {
-  const seed = new Uint8Array(32).fill(9);
-  const key = new TradingKey(seed);
-  const { network } = await client.limits();
-  const post = async (path: string, body: unknown) => {
-    const answer = await fetch(SERVER + path, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
-    return (await answer.json()) as { unsigned: string; typed_data: TypedData; outcome?: { result: string } };
-  };
-  const perform = async (operation: object) => {
-    const { unsigned, typed_data } = await post("/v1/typed-data", { account: client.address, operation: { type: "venue", venue: 0, ...operation } });
-    const done = await post("/v1/transactions?wait=committed", { transaction: unsigned, signature: signTyped(fromHex(SECRET), typed_data) });
-    assert.notEqual(done.outcome?.result ?? "refused", "refused", JSON.stringify(done));
-  };
-  const caps = ["USD", "EUR"].map((asset) => ({ asset, units: "1000000000" }));
-  for (const { asset, units } of caps) await perform({ action: "deposit", asset, units });
-  const mandate = { scope: "venue", markets: [{ market: 0, tick_min: 1, tick_max: 2_000_000_000 }], caps };
-  await perform({ action: "authorize", key: key.public, mandate, possession: key.possession(client.address, network, 0) });
+  const seed = crypto.getRandomValues(new Uint8Array(32));
+  const trader = new VenueTrader(client, new TradingKey(seed));
+  const lose = { USD: "1000", EUR: "1000" };
+  for (const [asset, amount] of Object.entries(lose)) await trader.deposit(asset, amount);
+  await trader.authorize({ "EUR/USD": ["0.0001", "200000"] }, lose);
   const file = join(folder, "trading.json");
   writeFileSync(file, await sealKey(seed, "demo", [64, 1]));
   return file;
@@ -513,7 +503,9 @@ test("every example runs", { skip }, async () => {
 
 test("the code of the README runs as it stands", { skip }, async () => {
   const text = readFileSync(join(PACKAGE, "README.md"), "utf8");
-  const code = [...text.matchAll(/```js\n([^]*?)```/g)].map((match) => match[1]!.replaceAll("http://127.0.0.1:8080", SERVER));
+  const orders = JSON.stringify(join(mkdtempSync(join(tmpdir(), "walras-")), "trading.orders"));
+  const placed = (piece: string) => piece.replaceAll("http://127.0.0.1:8080", SERVER).replaceAll('"trading.orders"', orders);
+  const code = [...text.matchAll(/```js\n([^]*?)```/g)].map((match) => placed(match[1]!));
   const file = join(PACKAGE, "dist", "readme.mjs");
   writeFileSync(file, code.join("\n"));
   const told = await run(file);
@@ -521,4 +513,5 @@ test("the code of the README runs as it stands", { skip }, async () => {
   assert.match(told, /overdraft: the account cannot pay/);
   assert.match(told, /session live\n/);
   assert.match(told, /batch \d+/);
+  assert.match(told, /ladder open,open,open 10\n3 cancelled; executed\n/);
 });

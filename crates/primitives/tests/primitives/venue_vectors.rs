@@ -140,7 +140,60 @@ fn list_vector(settle: &Settle) -> Value {
         "seed": hex(&list.seed),
         "signature": hex(&list.signature.0),
         "orders": list.entries.iter().enumerate().map(shown).collect::<Vec<_>>(),
+        "refused": refused_lists(&list, venue),
     })
+}
+
+/// Lists that no venue takes: by their fields, and then by their signature.
+fn refused_lists(list: &OrderList, venue: u32) -> Vec<Value> {
+    let with = |change: &dyn Fn(&mut OrderList)| {
+        let mut other = list.clone();
+        change(&mut other);
+        other
+    };
+    let of_others = |network: Digest, venue: u32, by: u8| {
+        let signed = OrderList::sign(&network, venue, list.seed, list.entries.clone(), &key(by)).expect("plain");
+        with(&|of| of.signature = signed.signature)
+    };
+    let spoiled = [
+        ("no orders", with(&|of| of.entries.clear())),
+        ("a tick of 0", with(&|of| of.entries[1].order.tick = 0)),
+        ("a tick above 2,000,000,000", with(&|of| of.entries[1].order.tick = 2_000_000_001)),
+        ("lots of 0", with(&|of| of.entries[2].order.lots = 0)),
+        ("a fee cap above a million", with(&|of| of.entries[0].order.fee_cap_ppm = 1_000_001)),
+        ("a floor above its number", with(&|of| of.entries[0].order.floor.reference = 31)),
+        ("a number twice", with(&|of| of.entries[1].order.number = of.entries[0].order.number)),
+        ("numbers that fall", with(&|of| of.entries.swap(0, 2))),
+        ("another seed", with(&|of| of.seed[0] ^= 1)),
+        ("another price", with(&|of| of.entries[2].order.tick += 1)),
+        ("another replaced order", with(&|of| of.entries[2].replaces = of.entries[1].replaces)),
+        ("no replaced order", with(&|of| of.entries[1].replaces = None)),
+        ("one order fewer", with(&|of| of.entries.truncate(2))),
+        ("a signature for another network", of_others(Digest([0x4f; 32]), venue, 1)),
+        ("a signature for another venue", of_others(NETWORK, venue + 1, 1)),
+        ("a signature of another key", of_others(NETWORK, venue, 2)),
+    ];
+    let refused = |(why, of): &(&str, OrderList)| {
+        assert!(of.verify(&NETWORK, venue).is_err(), "{why}");
+        json!({
+            "why": why,
+            "key": of.key.to_string(),
+            "seed": hex(&of.seed),
+            "signature": hex(&of.signature.0),
+            "orders": of.entries.iter().map(|entry| listed_order(entry, of, venue)).collect::<Vec<_>>(),
+        })
+    };
+    spoiled.iter().map(refused).collect()
+}
+
+/// The fields of an order of a list.
+fn listed_order(entry: &ListEntry, list: &OrderList, venue: u32) -> Value {
+    let order = SettledOrder { key: list.key, order: entry.order, signature: OrderSignature::Own(list.signature) };
+    let mut value = order_of_a_venue(&order, venue);
+    let fields = value.as_object_mut().expect("an object");
+    fields.retain(|name, _| !["key", "signing_bytes", "digest", "signature"].contains(&name.as_str()));
+    fields.insert("replaces".into(), json!(entry.replaces.map(order_number)));
+    value
 }
 
 /// Leaves of a step of three fills, 7 to 9, which are those of the settle.

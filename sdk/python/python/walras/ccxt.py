@@ -19,6 +19,8 @@ An order is an offer of the batch exchange. What follows from that:
 - ``since`` with ``limit`` begins with the first row at or after ``since``. Rows of one block stay together, so a page may
   have more than ``limit``, and the next one begins a millisecond after its last row.
 
+Continuous markets do not appear: they are traded by `walras.venue.VenueTrader`.
+
 Past orders and trades are those of the node's index: they end where it begins. `walras.ccxt_async` is the same class for
 event loops, with `watchOrderBook`, `watchTicker`, `watchOrders` and `watchMyTrades`.
 """

@@ -1,15 +1,11 @@
-/**
- * The folder of a purse, for Node.js: the one of `walras pay` and of Python, with the same lock. Node.js has no locks of files, so
- * the program `flock` (util-linux) holds it: it ends with this process, however that ends.
- */
-import { spawn } from "node:child_process";
+/** The folder of a purse, for Node.js: the one of `walras pay` and of Python, with the same lock. */
 import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, readdirSync, renameSync, rmSync, statSync, writeSync } from "node:fs";
 import { randomBytes } from "node:crypto";
 import { dirname, join } from "node:path";
+import { holdLock } from "../flock.js";
 import { PurseFileError, PurseInUseError } from "./errors.js";
 import type { PurseFiles } from "./files.js";
 
-const IN_USE = 75;
 const [DEVICE, DEVICE_MARK] = ["device", "device.json"];
 
 /** The files of a folder. It is made with the purse. */
@@ -22,28 +18,8 @@ export class FolderFiles implements PurseFiles {
 
   async lock(): Promise<() => Promise<void>> {
     this.attempt(this.place, () => mkdirSync(this.place, { recursive: true, mode: 0o700 }));
-    const holder = spawn("flock", ["--exclusive", "--nonblock", "--conflict-exit-code", String(IN_USE), this.path("lock"), "cat"], {
-      stdio: ["pipe", "pipe", "ignore"],
-    });
-    const held = new Promise<void>((resolve, reject) => {
-      const failed = (why: string) => reject(new PurseFileError(this.place, `it cannot be locked (${why}), so nothing is done: the program flock of util-linux is needed`));
-      holder.on("error", (error) => failed(error.message));
-      holder.on("exit", (code) => (code === IN_USE ? reject(new PurseInUseError(this.place)) : failed(`flock ended with ${code}`)));
-      // It answers once it has the lock.
-      holder.stdout.once("data", () => resolve());
-    });
-    holder.stdin.on("error", () => undefined);
-    holder.stdin.write("\n");
-    await held;
-    // The lock alone keeps no program running.
-    holder.unref();
-    for (const pipe of [holder.stdin, holder.stdout]) (pipe as unknown as { unref(): void }).unref();
-    return async () => {
-      const ended = new Promise<void>((resolve) => holder.once("exit", () => resolve()));
-      holder.ref();
-      holder.stdin.end();
-      await ended;
-    };
+    const failed = (why: string) => new PurseFileError(this.place, `it cannot be locked (${why}), so nothing is done: the program flock of util-linux is needed`);
+    return holdLock(this.path("lock"), () => new PurseInUseError(this.place), failed);
   }
 
   async read(name: string): Promise<Uint8Array | null> {

@@ -92,6 +92,10 @@ class AsyncClient:
         await asyncio.gather(*(socket.close() for socket in self._sockets))
         await self._http.aclose()
 
+    def forget_closed(self) -> None:
+        """Forgets connections of streams that have ended."""
+        self._sockets = {one for one in self._sockets if one.state is not State.CLOSED}
+
     @property
     def server(self) -> str:
         return self._core.session.server
@@ -102,7 +106,7 @@ class AsyncClient:
         return self._core.sender.account
 
     async def _answer(self, ask: Ask) -> Answer:
-        headers = {} if ask.body is None else {"content-type": "application/octet-stream"}
+        headers = {} if ask.body is None else {"content-type": ask.kind}
         try:
             answer = await self._http.request(
                 ask.method, ask.path, params=dict(ask.params), content=ask.body, headers=headers, timeout=ask.wait_s
@@ -403,7 +407,7 @@ class AsyncClient:
             except (OSError, WebSocketException, ForeignAnswerError, NoAnswerError) as error:
                 lost = feed.broken(str(error), random.random)
             finally:
-                self._sockets = {one for one in self._sockets if one.state is not State.CLOSED}
+                self.forget_closed()
             yield lost
             await asyncio.sleep(lost.retry_s)
 

@@ -29,6 +29,8 @@ class Ask:
     body: bytes | None = None
     wait_s: float = 60.0
     """Time that the answer may take."""
+    kind: str = "application/octet-stream"
+    """The type of the body."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from coincurve import PrivateKey
 from nacl import bindings, exceptions, pwhash
@@ -30,6 +30,9 @@ from walras.client.encoding import (
     session_possession_bytes,
 )
 from walras.client.errors import KeyFileError
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 __all__ = ["Ed25519Key", "EthereumKey", "Key", "LoginTerms"]
 
@@ -92,11 +95,11 @@ class Ed25519Key:
         self._key = SigningKey(bytes_of)
 
     @classmethod
-    def generate(cls) -> Ed25519Key:
+    def generate(cls) -> Self:
         return cls(random(32))
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str], passphrase: str) -> Ed25519Key:
+    def open(cls, path: str | os.PathLike[str], passphrase: str) -> Self:
         """The key in a file of ``walras wallet``, or of `save`."""
         path = Path(path)
         try:

@@ -99,7 +99,7 @@ class Client:
         return self._core.sender.account
 
     def _answer(self, ask: Ask) -> Answer:
-        headers = {} if ask.body is None else {"content-type": "application/octet-stream"}
+        headers = {} if ask.body is None else {"content-type": ask.kind}
         try:
             answer = self._http.request(
                 ask.method, ask.path, params=dict(ask.params), content=ask.body, headers=headers, timeout=ask.wait_s

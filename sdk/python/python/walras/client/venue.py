@@ -86,6 +86,16 @@ class VenueMarket:
     """Base units of a lot."""
     tick_units: int
     """Quote units of a tick and lot."""
+    lots_max: int
+    """The most lots of an order."""
+    fee_cap_ppm: int
+    """The most that an order pays in fees, in millionths of the quote units, as is `maker_ppm` and `taker_ppm`."""
+    maker_ppm: int | None
+    """What makers pay; below zero what they are paid. None while the market is not open, as of the next three."""
+    taker_ppm: int | None
+    lots_min: int | None
+    least_quote_units: int | None
+    """What an order must be worth at the worst price that it may get."""
     phase: str
     bid: int | None
     """Ticks, as `ask` and `last`."""
@@ -103,6 +113,12 @@ class VenueMarket:
             quote=int(body["quote"]),
             lot_units=int(body["lot_units"]),
             tick_units=int(body["tick_units"]),
+            lots_max=int(body["lots_max"]),
+            fee_cap_ppm=int(body["fee_cap_ppm"]),
+            maker_ppm=body["maker_ppm"],
+            taker_ppm=body["taker_ppm"],
+            lots_min=body["lots_min"],
+            least_quote_units=None if body["least_quote_units"] is None else int(body["least_quote_units"]),
             phase=body["phase"],
             bid=body["bid"],
             ask=body["ask"],
