@@ -1,8 +1,8 @@
 //! A sorted map that shares its memory with its clones: a block after a checkpoint copies the pages that it writes to,
 //! and nothing else.
 //!
-//! Entries lie in pages, pages in branches. A clone copies one pointer for each branch. Whoever has found an entry knows
-//! its place, and writes there without a search; if the entry is elsewhere by then, it is told so.
+//! Entries lie in pages, pages in branches. A clone copies one pointer for each branch. Whoever has found an entry
+//! knows its place, and writes there without a search. An edit whose entry is elsewhere by then comes back.
 
 use std::collections::HashSet;
 use std::iter::Peekable;
@@ -18,7 +18,7 @@ type Branch<K, V> = Vec<Arc<Page<K, V>>>;
 
 /// Where an entry was: its branch, its page in the branch, and its place in the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct EntryPlace {
     branch: u32,
     page: u32,
     at: u32,
@@ -30,7 +30,7 @@ pub(crate) struct Finder<'m, K, V> {
     map: &'m SharedMap<K, V>,
     page: &'m [(K, V)],
     /// The place of the page, and in it that of the entry that was found last.
-    place: Place,
+    place: EntryPlace,
     /// The first key of the next page, if there is one.
     end: Option<&'m K>,
 }
@@ -41,7 +41,7 @@ impl<'m, K: Ord + Clone, V: Clone> Finder<'m, K, V> {
     }
 
     /// A value and where it is.
-    pub(crate) fn find_place(&mut self, key: &K) -> Option<(Place, &'m V)> {
+    pub(crate) fn find_place(&mut self, key: &K) -> Option<(EntryPlace, &'m V)> {
         let is_here = self.page.first().is_some_and(|(first, _)| first <= key) && self.end.is_none_or(|end| key < end);
         if !is_here {
             let (branch, page) = self.map.place(key)?;
@@ -49,7 +49,7 @@ impl<'m, K: Ord + Clone, V: Clone> Finder<'m, K, V> {
             let next_branch = || self.map.branches.get(branch + 1).map(first_of_branch);
             self.end = pages.get(page + 1).map(first_of_page).or_else(next_branch);
             self.page = &pages[page];
-            self.place = Place { branch: branch as u32, page: page as u32, at: 0 };
+            self.place = EntryPlace { branch: branch as u32, page: page as u32, at: 0 };
         }
         let last = self.place.at as usize;
         let from = if self.page.get(last).is_some_and(|(of, _)| of <= key) { last } else { 0 };
@@ -213,7 +213,7 @@ impl<K: Ord + Clone, V: Clone> SharedMap<K, V> {
 
     /// Finds many keys, quickly if they ascend.
     pub(crate) fn finder(&self) -> Finder<'_, K, V> {
-        Finder { map: self, page: &[], place: Place { branch: 0, page: 0, at: 0 }, end: None }
+        Finder { map: self, page: &[], place: EntryPlace { branch: 0, page: 0, at: 0 }, end: None }
     }
 
     pub(crate) fn contains(&self, key: &K) -> bool {
@@ -287,15 +287,15 @@ impl<K: Ord + Clone, V: Clone> SharedMap<K, V> {
     /// Changes values of many keys where they were found, each once. Returns those that are not there any more.
     pub(crate) fn edit_places<E>(
         &mut self,
-        edits: impl IntoIterator<Item = (Place, K, E)>,
+        edits: impl IntoIterator<Item = (EntryPlace, K, E)>,
         mut write: impl FnMut(E, &mut V),
     ) -> Vec<(K, E)> {
         let (mut edits, mut moved) = (edits.into_iter().peekable(), Vec::new());
-        while let Some((Place { branch, page, .. }, ..)) = edits.peek() {
+        while let Some((EntryPlace { branch, page, .. }, ..)) = edits.peek() {
             let (branch, page) = (*branch, *page);
             let pages = self.branches.get_mut(branch as usize).map(Arc::make_mut);
             let mut entries = pages.and_then(|pages| pages.get_mut(page as usize)).map(own_page);
-            let is_here = |(of, ..): &(Place, K, E)| (of.branch, of.page) == (branch, page);
+            let is_here = |(of, ..): &(EntryPlace, K, E)| (of.branch, of.page) == (branch, page);
             while let Some((place, key, edit)) = edits.next_if(is_here) {
                 let entry = entries.as_mut().and_then(|entries| entries.get_mut(place.at as usize));
                 match entry.filter(|(of, _)| *of == key) {
@@ -417,7 +417,7 @@ mod tests {
     ) -> Result<(), TestCaseError> {
         let (mut finder, mut edited, mut other) = (last.finder(), last.clone(), old.clone());
         let found = (0..3_000).step_by(3).filter_map(|key| Some((finder.find_place(&key)?.0, key, 7)));
-        let found: Vec<(Place, u16, usize)> = found.collect();
+        let found: Vec<(EntryPlace, u16, usize)> = found.collect();
         found.iter().for_each(|(_, key, add)| *plain.get_mut(key).expect("it was found") += add);
         prop_assert_eq!(edited.edit_places(found.clone(), |add, value| *value += add), vec![]);
         prop_assert!(edited.iter().eq(plain.iter()));

@@ -13,7 +13,7 @@ use rayon::prelude::*;
 use super::Venues;
 use super::mistake::VenueMistake;
 use super::records::{Gains, filled_id};
-use crate::places::shared_map::{Finder, Place};
+use crate::places::shared_map::{Finder, EntryPlace};
 
 /// The least orders that are worth a thread's attention.
 pub(super) const ORDERS_OF_THREAD: usize = 64;
@@ -22,7 +22,7 @@ pub(super) const ORDERS_OF_THREAD: usize = 64;
 pub(super) struct RunningKey<'v> {
     pub public: PublicKey,
     /// Where the key is.
-    pub place: Place,
+    pub place: EntryPlace,
     /// The key before the settle: owner and mandate never change.
     pub before: &'v TradingKey,
     /// The gains of the key.
@@ -78,7 +78,7 @@ pub(super) struct RunningMarket {
 pub(super) struct RunningDeposit {
     pub id: (Address, AssetId),
     /// Where it is, if it is there.
-    pub place: Option<Place>,
+    pub place: Option<EntryPlace>,
     pub before: VenueDeposit,
     pub now: VenueDeposit,
 }
@@ -339,7 +339,7 @@ fn keys_of<'v>(venues: &'v Venues, settle: &Settle) -> (Vec<Option<usize>>, Vec<
     (of_order, found.into_iter().flatten().collect())
 }
 
-fn running_key<'v>(state: &Venues, public: PublicKey, (place, before): (Place, &'v TradingKey)) -> RunningKey<'v> {
+fn running_key<'v>(state: &Venues, public: PublicKey, (place, before): (EntryPlace, &'v TradingKey)) -> RunningKey<'v> {
     let floor = state.floor_in_force(before);
     RunningKey {
         public,

@@ -17,7 +17,7 @@ use super::mistake::VenueMistake;
 use super::records::{Gains, VenueRow, encode_key_with, filled_id};
 use super::running::{ORDERS_OF_THREAD, Running, RunningDeposit, RunningKey, RunningOrder};
 use super::step::Step;
-use crate::places::shared_map::Place;
+use crate::places::shared_map::EntryPlace;
 
 /// A settle and its transaction.
 #[derive(Clone, Copy)]
@@ -30,7 +30,7 @@ pub(super) struct SettleEdit<'a> {
 /// What a settle changes of a key.
 pub(super) struct KeyChange {
     /// Where the key was before the block's settles.
-    pub place: Place,
+    pub place: EntryPlace,
     pub net: Gains,
     pub floor: OrderNumber,
     pub raises: Vec<(Height, OrderNumber)>,
@@ -41,7 +41,7 @@ pub(super) struct KeyChange {
 /// A deposit before and after a settle.
 pub(super) struct DepositChange {
     /// Where it was before the block's settles, if it was there.
-    pub place: Option<Place>,
+    pub place: Option<EntryPlace>,
     pub before: VenueDeposit,
     pub after: VenueDeposit,
 }

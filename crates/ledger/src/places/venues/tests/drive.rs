@@ -312,7 +312,10 @@ fn run(
     let change = venues.change(touched, rows).expect("there are venues");
     assert!(change.records.is_sorted_by(|one, next| one.0 < next.0), "the trie takes each key once, in order");
     for (key, value) in change.records {
-        value.map_or_else(|| values.remove(&key), |value| values.insert(key, value));
+        match value {
+            Some(value) => values.insert(key, value),
+            None => values.remove(&key),
+        };
     }
     assert_eq!(values, self::values(venues), "the trie has the records as they are");
     venues.moved = Default::default();
