@@ -27,6 +27,11 @@ impl Book {
         self.slots(side).map(|slot| (self.orders.party(slot), self.orders.at(slot).tick, self.orders.at(slot).lots))
     }
 
+    /// Whether an owner has an open order under a reference.
+    pub fn holds(&self, owner: u32, reference: u32) -> bool {
+        self.references.get(owner, reference).is_some_and(|slot| self.orders.at(slot).lots > 0)
+    }
+
     /// Where an open order stands in its queue; walks the orders before it.
     pub fn position(&self, owner: u32, reference: u32) -> Option<Position> {
         let slot = self.references.get(owner, reference)?;

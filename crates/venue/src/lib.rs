@@ -150,6 +150,7 @@
 
 mod checked;
 mod error;
+mod expiries;
 mod facts;
 mod input;
 mod keys;

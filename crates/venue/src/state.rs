@@ -3,12 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use borsh::{BorshDeserialize, BorshSerialize};
+use hashbrown::DefaultHashBuilder;
 use primitives::venue::{
     FillTree, Horizon, Mandate, MarketId, MarketTerms, OrderNumber, OrderSignature, VenueOperator, VenueOrder,
     VenueSide,
 };
 use primitives::{Address, Amount, AssetId, Body, Digest, Height, PublicKey, Sequence};
 
+use crate::expiries::Expiries;
 use crate::facts::{FreezableAsset, OperatorStanding, VenueStanding};
 use crate::input::SessionNumber;
 use crate::refusal::{OrderEnd, OrderRefusal, VenuePause, VenueStop};
@@ -255,7 +257,7 @@ pub(crate) struct Core {
     pub owners: Vec<u32>,
     pub keys: Vec<Key>,
     /// Is looked up for each command, and never walked.
-    pub key_of: HashMap<PublicKey, u32>,
+    pub key_of: HashMap<PublicKey, u32, DefaultHashBuilder>,
     pub orders: Vec<Option<Order>>,
     /// By the slots of their orders.
     pub order_proofs: Vec<OrderProof>,
@@ -268,7 +270,7 @@ pub(crate) struct Core {
     /// Orders whose end by block time waits.
     pub untils: BTreeSet<(u64, u32)>,
     /// Orders that are entries until their expiry is past: all that are open, and those with fills.
-    pub entries: BTreeSet<(Height, u32)>,
+    pub entries: Expiries,
     pub sessions: BTreeMap<SessionNumber, Session>,
     pub tree: FillTree,
     pub pending: VecDeque<Pending>,
@@ -319,7 +321,7 @@ impl Core {
             account_of: BTreeMap::new(),
             owners: Vec::new(),
             keys: Vec::new(),
-            key_of: HashMap::new(),
+            key_of: HashMap::default(),
             orders: Vec::new(),
             order_proofs: Vec::new(),
             free: Vec::new(),
@@ -327,7 +329,7 @@ impl Core {
             spared: Spared::default(),
             effects: 0,
             untils: BTreeSet::new(),
-            entries: BTreeSet::new(),
+            entries: Expiries::default(),
             sessions: BTreeMap::new(),
             tree: FillTree::default(),
             pending: VecDeque::new(),

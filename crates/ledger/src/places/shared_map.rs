@@ -1,7 +1,8 @@
 //! A sorted map that shares its memory with its clones: a block after a checkpoint copies the pages that it writes to,
 //! and nothing else.
 //!
-//! Entries lie in pages, pages in branches. A clone copies one pointer for each branch.
+//! Entries lie in pages, pages in branches. A clone copies one pointer for each branch. Whoever has found an entry
+//! knows its place, and writes there without a search. An edit whose entry is elsewhere by then comes back.
 
 use std::collections::HashSet;
 use std::iter::Peekable;
@@ -15,16 +16,32 @@ const BRANCH: usize = 64;
 type Page<K, V> = Vec<(K, V)>;
 type Branch<K, V> = Vec<Arc<Page<K, V>>>;
 
-/// Finds keys in a map. It stays at a page, so that keys of one page are searched for in that page alone.
+/// Where an entry was: its branch, its page in the branch, and its place in the page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct EntryPlace {
+    branch: u32,
+    page: u32,
+    at: u32,
+}
+
+/// Finds keys in a map. It stays at an entry, so that keys of one page are searched for in that page alone, and those
+/// that follow near by.
 pub(crate) struct Finder<'m, K, V> {
     map: &'m SharedMap<K, V>,
     page: &'m [(K, V)],
+    /// The place of the page, and in it that of the entry that was found last.
+    place: EntryPlace,
     /// The first key of the next page, if there is one.
     end: Option<&'m K>,
 }
 
 impl<'m, K: Ord + Clone, V: Clone> Finder<'m, K, V> {
     pub(crate) fn find(&mut self, key: &K) -> Option<&'m V> {
+        self.find_place(key).map(|(_, value)| value)
+    }
+
+    /// A value and where it is.
+    pub(crate) fn find_place(&mut self, key: &K) -> Option<(EntryPlace, &'m V)> {
         let is_here = self.page.first().is_some_and(|(first, _)| first <= key) && self.end.is_none_or(|end| key < end);
         if !is_here {
             let (branch, page) = self.map.place(key)?;
@@ -32,8 +49,14 @@ impl<'m, K: Ord + Clone, V: Clone> Finder<'m, K, V> {
             let next_branch = || self.map.branches.get(branch + 1).map(first_of_branch);
             self.end = pages.get(page + 1).map(first_of_page).or_else(next_branch);
             self.page = &pages[page];
+            self.place = EntryPlace { branch: branch as u32, page: page as u32, at: 0 };
         }
-        self.page.binary_search_by(|(of, _)| of.cmp(key)).ok().map(|at| &self.page[at].1)
+        let last = self.place.at as usize;
+        let from = if self.page.get(last).is_some_and(|(of, _)| of <= key) { last } else { 0 };
+        let at = from + first_at(&self.page[from..], key);
+        let (_, value) = self.page.get(at).filter(|(of, _)| of == key)?;
+        self.place.at = at as u32;
+        Some((self.place, value))
     }
 }
 
@@ -58,6 +81,16 @@ impl<K, V> Default for SharedMap<K, V> {
     fn default() -> SharedMap<K, V> {
         SharedMap { branches: Vec::new(), len: 0 }
     }
+}
+
+/// The position of the first entry at a key or behind it: in few steps if it is near the front.
+fn first_at<K: Ord, V>(entries: &[(K, V)], key: &K) -> usize {
+    let mut end = 1;
+    while entries.get(end - 1).is_some_and(|(of, _)| of < key) {
+        end *= 2;
+    }
+    let near = &entries[end / 2..end.min(entries.len())];
+    end / 2 + near.partition_point(|(of, _)| of < key)
 }
 
 /// The position of the last item that begins at a key or before it, or the first item.
@@ -105,7 +138,7 @@ fn edit_page<K: Ord, V, E>(
 ) -> isize {
     let (mut at, mut gone, mut new) = (0, Vec::new(), Vec::new());
     while let Some((key, edit)) = next_below(edits, end) {
-        at += entries[at..].partition_point(|(of, _)| *of < key);
+        at += first_at(&entries[at..], &key);
         let found = entries.get_mut(at).filter(|(of, _)| *of == key).map(|(_, value)| value);
         let is_found = found.is_some();
         match write(&key, edit, found) {
@@ -180,7 +213,7 @@ impl<K: Ord + Clone, V: Clone> SharedMap<K, V> {
 
     /// Finds many keys, quickly if they ascend.
     pub(crate) fn finder(&self) -> Finder<'_, K, V> {
-        Finder { map: self, page: &[], end: None }
+        Finder { map: self, page: &[], place: EntryPlace { branch: 0, page: 0, at: 0 }, end: None }
     }
 
     pub(crate) fn contains(&self, key: &K) -> bool {
@@ -249,6 +282,29 @@ impl<K: Ord + Clone, V: Clone> SharedMap<K, V> {
             add_parts(&mut self.branches, branch, BRANCH);
         }
         self.len = self.len.checked_add_signed(grown).expect("it holds what is removed");
+    }
+
+    /// Changes values of many keys where they were found, each once. Returns those that are not there any more.
+    pub(crate) fn edit_places<E>(
+        &mut self,
+        edits: impl IntoIterator<Item = (EntryPlace, K, E)>,
+        mut write: impl FnMut(E, &mut V),
+    ) -> Vec<(K, E)> {
+        let (mut edits, mut moved) = (edits.into_iter().peekable(), Vec::new());
+        while let Some((EntryPlace { branch, page, .. }, ..)) = edits.peek() {
+            let (branch, page) = (*branch, *page);
+            let pages = self.branches.get_mut(branch as usize).map(Arc::make_mut);
+            let mut entries = pages.and_then(|pages| pages.get_mut(page as usize)).map(own_page);
+            let is_here = |(of, ..): &(EntryPlace, K, E)| (of.branch, of.page) == (branch, page);
+            while let Some((place, key, edit)) = edits.next_if(is_here) {
+                let entry = entries.as_mut().and_then(|entries| entries.get_mut(place.at as usize));
+                match entry.filter(|(of, _)| *of == key) {
+                    Some((_, value)) => write(edit, value),
+                    None => moved.push((key, edit)),
+                }
+            }
+        }
+        moved
     }
 
     pub(crate) fn remove(&mut self, key: &K) -> Option<V> {
@@ -352,6 +408,29 @@ mod tests {
         assert!(shared.branches.iter().flat_map(|pages| pages.iter()).all(|page| (1..=PAGE).contains(&page.len())));
     }
 
+    /// Edits entries where they are in a map, and where they were in another state of it.
+    fn check_places(
+        last: &SharedMap<u16, usize>,
+        mut plain: BTreeMap<u16, usize>,
+        old: &SharedMap<u16, usize>,
+        of_old: &BTreeMap<u16, usize>,
+    ) -> Result<(), TestCaseError> {
+        let (mut finder, mut edited, mut other) = (last.finder(), last.clone(), old.clone());
+        let found = (0..3_000).step_by(3).filter_map(|key| Some((finder.find_place(&key)?.0, key, 7)));
+        let found: Vec<(EntryPlace, u16, usize)> = found.collect();
+        found.iter().for_each(|(_, key, add)| *plain.get_mut(key).expect("it was found") += add);
+        prop_assert_eq!(edited.edit_places(found.clone(), |add, value| *value += add), vec![]);
+        prop_assert!(edited.iter().eq(plain.iter()));
+        let mut of_other = of_old.clone();
+        let moved = other.edit_places(found.clone(), |add, value| *value += add);
+        let is_moved = |key: &u16| moved.binary_search_by(|(of, _)| of.cmp(key)).is_ok();
+        for (_, key, add) in found.iter().filter(|(_, key, _)| !is_moved(key)) {
+            *of_other.get_mut(key).expect("it is at its place") += add;
+        }
+        prop_assert!(other.iter().eq(of_other.iter()));
+        Ok(())
+    }
+
     proptest! {
         /// Compares with a map of the standard library; clones keep the state of the moment when they were taken.
         #[test]
@@ -388,9 +467,11 @@ mod tests {
                 prop_assert_eq!(found, changed);
             }
             let mut finder = last.finder();
-            for key in (0..3_100).chain([0, 2_999, 1_500, 7]) {
+            for key in (0..3_100).chain((0..3_100).step_by(7)).chain([0, 2_999, 1_500, 7]) {
                 prop_assert_eq!(finder.find(&key), of_last.get(&key));
             }
+            let (old, of_old) = clones.last().cloned().unwrap_or_else(|| (shared.clone(), plain.clone()));
+            check_places(&last, of_last, &old, &of_old)?;
             clones.push((shared, plain));
             for (shared, plain) in clones {
                 prop_assert_eq!(shared.len(), plain.len());

@@ -9,7 +9,7 @@ use primitives::{Amount, AssetId, Height};
 use super::VenueMachine;
 use crate::mistake::VenueMistake;
 use crate::refusal::OrderEnd;
-use crate::state::{OrderSums, Pending};
+use crate::state::{Core, OrderSums, Pending};
 
 /// Adds a difference to a sum that cannot become negative.
 fn shift(sum: &mut u128, before: u128, after: u128) {
@@ -68,8 +68,8 @@ impl VenueMachine {
         self.core.weight = self.core.weight + after.weight - before.weight;
         self.core.bytes = self.core.bytes + after.bytes - before.bytes;
         match after.is_entry {
-            true => drop(self.core.entries.insert((expiry, slot))),
-            false => drop(self.core.entries.remove(&(expiry, slot))),
+            true => self.core.entries.insert(expiry, slot),
+            false => self.core.entries.remove(expiry, slot),
         }
     }
 
@@ -141,13 +141,10 @@ impl VenueMachine {
 
     /// Lets go of entries whose expiry is past.
     pub(super) fn pass_entries(&mut self) {
-        while let Some(&(expiry, slot)) = self.core.entries.first() {
-            if !self.is_past(expiry) {
-                break;
-            }
-            self.core.entries.remove(&(expiry, slot));
-            self.refresh(slot);
-        }
+        let Core { entries, horizon, .. } = &mut self.core;
+        let is_past = |expiry| horizon.as_ref().is_some_and(|horizon| horizon.is_past(expiry));
+        let past: Vec<u32> = std::iter::from_fn(|| entries.pop_past(is_past)).flatten().collect();
+        past.into_iter().for_each(|slot| self.refresh(slot));
     }
 
     /// Lets go of entries of a key that are below the floor in force.

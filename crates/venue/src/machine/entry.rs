@@ -112,13 +112,19 @@ impl VenueMachine {
 
     /// Puts an order into a slot, where it reserves what it needs.
     fn take_slot(&mut self, order: Order, proof: OrderProof) -> u32 {
-        let slot = self.core.free.pop().unwrap_or_else(|| {
-            self.core.orders.push(None);
-            self.core.order_proofs.push(proof.clone());
-            self.core.orders.len() as u32 - 1
-        });
-        self.core.orders[slot as usize] = Some(order);
-        self.core.order_proofs[slot as usize] = proof;
+        let core = &mut self.core;
+        let slot = match core.free.pop() {
+            Some(slot) => {
+                core.orders[slot as usize] = Some(order);
+                core.order_proofs[slot as usize] = proof;
+                slot
+            }
+            None => {
+                core.orders.push(Some(order));
+                core.order_proofs.push(proof);
+                core.orders.len() as u32 - 1
+            }
+        };
         self.refresh(slot);
         slot
     }

@@ -209,8 +209,7 @@ fn end_expired(machine: &mut VenueMachine) {
     let is_late = machine.has(VenueMistake::ExpiredTrades);
     let is_over = |expiry| if is_late { machine.is_past(expiry) } else { expiry < height };
     let from = if is_late { 0 } else { height.saturating_sub(1) };
-    let over = machine.core.entries.range((from, 0)..).take_while(|(expiry, _)| is_over(*expiry));
-    let slots: Vec<u32> = over.map(|(_, slot)| *slot).collect();
+    let slots = machine.core.entries.over(from, is_over);
     slots.into_iter().for_each(|slot| machine.end(slot, OrderEnd::Expired));
     while let Some(&(until, slot)) = machine.core.untils.first() {
         if until >= time {

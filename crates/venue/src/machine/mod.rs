@@ -1,5 +1,6 @@
 //! The state machine of a root: inputs in, what follows from them out. It knows no disk, no clock and no key.
 
+mod ahead;
 mod audit;
 mod backlog;
 mod books;
@@ -32,6 +33,7 @@ use crate::report::{
 };
 use crate::settings::{MarketSettings, VenueSettings};
 use crate::state::{Core, Remembered};
+use ahead::{LOOK_AHEAD, look_ahead};
 pub(crate) use audit::audit;
 use learn::learn;
 use outbox::{operate, settle};
@@ -97,7 +99,10 @@ impl VenueMachine {
         self.core.pass_time(clock_ms);
         fire_timers(self);
         self.look_for_pause();
-        inputs.iter().for_each(|input| self.take(input));
+        for inputs in inputs.chunks(LOOK_AHEAD) {
+            look_ahead(self, inputs);
+            inputs.iter().for_each(|input| self.take(input));
+        }
         settle(self);
         self.core.effects += self.made.len() as u64;
     }

@@ -1,7 +1,5 @@
 //! Settles: one at a time, cut from the oldest unsettled fills, and sent again until its number is used or it ended.
 
-use std::collections::BTreeMap;
-
 use primitives::venue::{
     OrderLife, OrderNumber, OrderSignature, Settle, SettledFill, SettledOrder, VENUE_SIGNATURES_PER_SUB_BLOCK,
     VenueOperation, VenueOperator,
@@ -12,7 +10,7 @@ use super::{Made, VenueMachine};
 use crate::facts::OperatorStanding;
 use crate::mistake::VenueMistake;
 use crate::settings::{FILL_BYTES, SETTLE_BYTES};
-use crate::state::{InFlight, Signer};
+use crate::state::{InFlight, Pending, Signer};
 
 /// The most orders of a settle: positions have 16 bits.
 const ORDERS_MAX: usize = 1 << 16;
@@ -94,7 +92,7 @@ fn cut_next(machine: &VenueMachine) -> Option<InFlight> {
         None => 0,
     };
     let mut bond = u128::from(standing.bond).saturating_sub(u128::from(machine.core.settings.terms.bond_min));
-    let mut room = Room::new(machine.core.settings.terms.settle_bytes as usize);
+    let mut room = Room::new(machine);
     let mut to = first;
     while to < machine.core.pending.len() {
         let group = group(machine, to);
@@ -167,18 +165,20 @@ fn next_number(machine: &VenueMachine, operator: &OperatorStanding) -> Sequence 
 fn settle_of(machine: &VenueMachine, first: usize, to: usize) -> Settle {
     let (venue, incarnation) = (machine.core.settings.venue, machine.core.settings.incarnation);
     let pending = || machine.core.pending.range(first..to);
-    let mut slots: BTreeMap<(PublicKey, OrderNumber), u32> = BTreeMap::new();
-    for slot in pending().flat_map(|of| [of.buyer, of.seller]) {
-        let order = machine.core.order(slot);
-        slots.insert((machine.core.public_of(order), order.terms.number), slot);
-    }
-    let positions: BTreeMap<u32, u16> = slots.values().enumerate().map(|(at, slot)| (*slot, at as u16)).collect();
-    let orders = slots.values().map(|slot| settled_order(machine, *slot)).collect();
-    let fill = |of: &crate::state::Pending| SettledFill {
-        buy: positions[&of.buyer],
-        sell: positions[&of.seller],
-        ..of.fill.terms
+    let mut slots: Vec<u32> = pending().flat_map(|of| [of.buyer, of.seller]).collect();
+    slots.sort_unstable();
+    slots.dedup();
+    let named = |(at, slot): (usize, &u32)| {
+        let order = machine.core.order(*slot);
+        (machine.core.public_of(order), order.terms.number, at)
     };
+    let mut by_name: Vec<(PublicKey, OrderNumber, usize)> = slots.iter().enumerate().map(named).collect();
+    by_name.sort_unstable();
+    let mut positions = vec![0_u16; slots.len()];
+    by_name.iter().enumerate().for_each(|(position, (.., at))| positions[*at] = position as u16);
+    let position = |slot: u32| positions[slots.binary_search(&slot).expect("each order of a fill is there")];
+    let orders = by_name.iter().map(|(.., at)| settled_order(machine, slots[*at])).collect();
+    let fill = |of: &Pending| SettledFill { buy: position(of.buyer), sell: position(of.seller), ..of.fill.terms };
     let from = machine.core.settled() + first as u64;
     Settle { venue, incarnation, from, orders, fills: pending().map(fill).collect() }
 }
@@ -197,26 +197,34 @@ fn settled_order(machine: &VenueMachine, slot: u32) -> SettledOrder {
 /// What still fits into a settle.
 struct Room {
     bytes: usize,
-    orders: std::collections::BTreeSet<u32>,
+    /// How many orders are there, and whether the order of a slot is.
+    count: usize,
+    orders: Vec<bool>,
+    /// Slots of the group that is added.
+    new: Vec<u32>,
 }
 
 impl Room {
-    fn new(bytes: usize) -> Room {
-        Room { bytes: bytes.saturating_sub(SETTLE_BYTES), orders: Default::default() }
+    fn new(machine: &VenueMachine) -> Room {
+        let bytes = (machine.core.settings.terms.settle_bytes as usize).saturating_sub(SETTLE_BYTES);
+        Room { bytes, count: 0, orders: vec![false; machine.core.orders.len()], new: Vec::new() }
     }
 
     /// Adds a group if it fits, with those of its orders that are not there yet.
     fn holds(&mut self, machine: &VenueMachine, at: usize, group: usize) -> bool {
-        let slots = machine.core.pending.range(at..at + group).flat_map(|of| [of.buyer, of.seller]);
-        let new: std::collections::BTreeSet<u32> = slots.filter(|slot| !self.orders.contains(slot)).collect();
-        let orders = new.iter().map(|slot| machine.bytes_in_settle(*slot)).sum::<usize>();
-        let bytes = group * FILL_BYTES + orders;
-        let orders = self.orders.len() + new.len();
-        if bytes > self.bytes || orders > ORDERS_MAX.min(VENUE_SIGNATURES_PER_SUB_BLOCK as usize) {
-            return false;
+        self.new.clear();
+        for slot in machine.core.pending.range(at..at + group).flat_map(|of| [of.buyer, of.seller]) {
+            if !std::mem::replace(&mut self.orders[slot as usize], true) {
+                self.new.push(slot);
+            }
         }
-        self.bytes -= bytes;
-        self.orders.extend(new);
-        true
+        let orders = self.new.iter().map(|slot| machine.bytes_in_settle(*slot)).sum::<usize>();
+        let (bytes, count) = (group * FILL_BYTES + orders, self.count + self.new.len());
+        let fits = bytes <= self.bytes && count <= ORDERS_MAX.min(VENUE_SIGNATURES_PER_SUB_BLOCK as usize);
+        match fits {
+            true => (self.bytes, self.count) = (self.bytes - bytes, count),
+            false => self.new.iter().for_each(|slot| self.orders[*slot as usize] = false),
+        }
+        fits
     }
 }

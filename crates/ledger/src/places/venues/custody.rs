@@ -26,7 +26,7 @@ const REST_CONTEXT: &str = "walras 2026 venues rest v1";
 #[derive(Clone, Debug)]
 pub(crate) struct VenuesChange {
     /// Records by their keys in the trie, with their values if they exist.
-    records: Vec<VenueRow>,
+    pub(super) records: Vec<VenueRow>,
     /// Digest of network, terms and horizon.
     rest: Digest,
 }
@@ -39,9 +39,13 @@ pub(crate) struct VenueTries {
     pub rest: Option<Digest>,
 }
 
-/// Sorts by keys, which are hashes: their first bytes tell most of them apart.
-fn sort_rows(rows: &mut [VenueRow]) {
-    rows.par_sort_unstable_by(|(one, _), (other, _)| leading(one).cmp(&leading(other)).then_with(|| one.cmp(other)));
+/// Rows by their keys, which are hashes: their first bytes tell most of them apart. Only these are moved while they
+/// are sorted.
+fn sorted(rows: &[VenueRow]) -> Vec<VenueRow> {
+    let key = |at: u32| &rows[at as usize].0;
+    let mut order: Vec<(u64, u32)> = (0..).zip(rows).map(|(at, (key, _))| (leading(key), at)).collect();
+    order.par_sort_unstable_by(|one, other| one.0.cmp(&other.0).then_with(|| key(one.1).cmp(key(other.1))));
+    order.iter().map(|(_, at)| rows[*at as usize]).collect()
 }
 
 impl Venues {
@@ -66,20 +70,20 @@ impl Venues {
 
     /// Records as input for the trie: those with these ids, of which some may be named twice, and of rows those of
     /// other records.
-    fn change(&self, ids: Vec<VenueRecordId>, mut rows: Vec<VenueRow>) -> Option<VenuesChange> {
+    pub(super) fn change(&self, ids: Vec<VenueRecordId>, mut rows: Vec<VenueRow>) -> Option<VenuesChange> {
         let entry = |id: VenueRecordId| (id.key(), self.record(&id).as_deref().map(record_value));
-        let mut records: Vec<VenueRow> = ids.into_par_iter().map(entry).collect();
-        sort_rows(&mut records);
+        let records: Vec<VenueRow> = ids.into_par_iter().map(entry).collect();
+        let mut records = sorted(&records);
         records.dedup();
-        rows.retain(|(key, _)| records.binary_search_by(|(of, _)| of.cmp(key)).is_err());
         if !rows.is_empty() {
-            records.append(&mut rows);
-            sort_rows(&mut records);
+            rows.retain(|(key, _)| records.binary_search_by(|(of, _)| of.cmp(key)).is_err());
+            rows.append(&mut records);
+            records = sorted(&rows);
         }
         Some(VenuesChange { records, rest: self.rest() })
     }
 
-    fn all_ids(&self) -> Vec<VenueRecordId> {
+    pub(super) fn all_ids(&self) -> Vec<VenueRecordId> {
         let venues = self.venues.iter().map(|(venue, _)| VenueRecordId::Venue(*venue));
         let markets = self.markets.iter().map(|((venue, market), _)| VenueRecordId::Market(*venue, *market));
         let deposits = self.deposits.iter().map(|(id, _)| VenueRecordId::Deposit(*id));

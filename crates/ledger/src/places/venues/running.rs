@@ -3,6 +3,8 @@
 //! Whatever fills may read is looked up once and on all threads, before the first fill is judged: fills then follow
 //! positions and search nothing.
 
+use std::ops::Range;
+
 use primitives::venue::{FillTree, MarketId, MarketTerms, OrderNumber, Settle, SettledOrder, VenueId, VenueOrder};
 use primitives::{Address, Amount, AssetId, Digest, Height, PublicKey};
 use proofs::{DepositId, FilledId, FilledOrder, TradingKey, TradingKeyId, VenueDeposit};
@@ -11,7 +13,7 @@ use rayon::prelude::*;
 use super::Venues;
 use super::mistake::VenueMistake;
 use super::records::{Gains, filled_id};
-use crate::places::shared_map::Finder;
+use crate::places::shared_map::{Finder, EntryPlace};
 
 /// The least orders that are worth a thread's attention.
 pub(super) const ORDERS_OF_THREAD: usize = 64;
@@ -19,6 +21,8 @@ pub(super) const ORDERS_OF_THREAD: usize = 64;
 /// A key of the settle.
 pub(super) struct RunningKey<'v> {
     pub public: PublicKey,
+    /// Where the key is.
+    pub place: EntryPlace,
     /// The key before the settle: owner and mandate never change.
     pub before: &'v TradingKey,
     /// The gains of the key.
@@ -73,6 +77,8 @@ pub(super) struct RunningMarket {
 /// A deposit that fills may draw from or pay to.
 pub(super) struct RunningDeposit {
     pub id: (Address, AssetId),
+    /// Where it is, if it is there.
+    pub place: Option<EntryPlace>,
     pub before: VenueDeposit,
     pub now: VenueDeposit,
 }
@@ -156,41 +162,57 @@ impl<'v> Running<'v> {
 
     /// Looks up the deposits of all orders and of the owner, who receives fees.
     fn find_deposits(&mut self, owner: Address) {
-        let (orders, keys, markets) = (&self.orders, &self.keys, &self.markets);
-        let of_order = |(at, order): (usize, &RunningOrder<'v>)| {
-            let owner = order.key.map(|key| keys[key].before.owner);
-            let drawn = owner.zip(markets[order.market].terms);
-            let drawn =
-                drawn.map(|(owner, of)| [((owner, of.base), Drawn::Base(at)), ((owner, of.quote), Drawn::Quote(at))]);
-            drawn.into_iter().flatten()
-        };
-        let of_market =
-            |(at, market): (usize, &RunningMarket)| market.terms.map(|terms| ((owner, terms.quote), Drawn::Fees(at)));
-        let fees = markets.iter().enumerate().filter_map(of_market);
-        let mut drawn: Vec<_> = orders.iter().enumerate().flat_map(of_order).chain(fees).collect();
-        drawn.par_sort_unstable_by(|one, other| {
-            let first = |((account, _), _): &((Address, AssetId), Drawn)| leading(&account.0);
-            first(one).cmp(&first(other)).then_with(|| one.cmp(other))
-        });
-        let mut ids = Vec::with_capacity(drawn.len());
-        for (id, whose) in drawn {
-            if ids.last() != Some(&id) {
-                ids.push(id);
+        let mut ids: Vec<(Address, AssetId)> = Vec::with_capacity(2 * self.orders.len() + self.markets.len());
+        let mut drawn = Vec::new();
+        for parts in self.orders_by_account(owner).chunk_by(|one, next| one.1 == next.1) {
+            let account = parts[0].1;
+            drawn.clear();
+            for at in parts.iter().flat_map(|(.., orders)| orders.clone()) {
+                if let Some(of) = self.markets[self.orders[at].market].terms {
+                    drawn.extend([(of.base, Drawn::Base(at)), (of.quote, Drawn::Quote(at))]);
+                }
             }
-            let at = ids.len() - 1;
-            match whose {
-                Drawn::Base(order) => self.orders[order].base = at,
-                Drawn::Quote(order) => self.orders[order].quote = at,
-                Drawn::Fees(market) => self.markets[market].fees = at,
+            if account == owner {
+                let fees = self.markets.iter().enumerate().filter_map(|(at, of)| Some((of.terms?.quote, at)));
+                drawn.extend(fees.map(|(quote, at)| (quote, Drawn::Fees(at))));
+            }
+            drawn.sort_unstable();
+            for (asset, whose) in &drawn {
+                if ids.last() != Some(&(account, *asset)) {
+                    ids.push((account, *asset));
+                }
+                let at = ids.len() - 1;
+                match whose {
+                    Drawn::Base(order) => self.orders[*order].base = at,
+                    Drawn::Quote(order) => self.orders[*order].quote = at,
+                    Drawn::Fees(market) => self.markets[*market].fees = at,
+                }
             }
         }
         let (venues, venue) = (self.venues, self.venue);
         let deposit = |deposits: &mut Finder<'v, DepositId, VenueDeposit>, id: (Address, AssetId)| {
-            let before = deposits.find(&(venue, id.0, id.1)).copied().unwrap_or_default();
-            RunningDeposit { id, before, now: before }
+            let found = deposits.find_place(&(venue, id.0, id.1));
+            let before = found.map_or_else(VenueDeposit::default, |(_, deposit)| *deposit);
+            RunningDeposit { id, place: found.map(|(place, _)| place), before, now: before }
         };
         let ids = ids.into_par_iter().with_min_len(ORDERS_OF_THREAD);
         self.deposits = ids.map_init(|| venues.deposits.finder(), deposit).collect();
+    }
+
+    /// The positions of the orders of each key with its account, and the owner without orders; by account.
+    fn orders_by_account(&self, owner: Address) -> Vec<(u64, Address, Range<usize>)> {
+        let mut parts = Vec::with_capacity(self.keys.len() + 1);
+        parts.push((leading(&owner.0), owner, 0..0));
+        let mut from = 0;
+        for same in self.orders.chunk_by(|one, next| one.key == next.key) {
+            let orders = from..from + same.len();
+            from = orders.end;
+            let account = same[0].key.map(|key| self.keys[key].before.owner);
+            parts.extend(account.map(|account| (leading(&account.0), account, orders)));
+        }
+        let name = |of: &(u64, Address, Range<usize>)| (of.0, of.1);
+        parts.par_sort_unstable_by(|one, other| name(one).cmp(&name(other)));
+        parts
     }
 
     /// Notes who of the parties is frozen: the traders and the owner, who receives fees.
@@ -300,7 +322,7 @@ fn keys_of<'v>(venues: &'v Venues, settle: &Settle) -> (Vec<Option<usize>>, Vec<
     let mut publics: Vec<PublicKey> = settle.orders.iter().map(|order| order.key).collect();
     publics.dedup();
     let find = |keys: &mut Finder<'v, TradingKeyId, TradingKey>, public: &PublicKey| {
-        keys.find(&(settle.venue, *public)).map(|before| running_key(venues, *public, before))
+        keys.find_place(&(settle.venue, *public)).map(|found| running_key(venues, *public, found))
     };
     let all = publics.par_iter().with_min_len(ORDERS_OF_THREAD);
     let found: Vec<Option<RunningKey<'v>>> = all.map_init(|| venues.keys.finder(), find).collect();
@@ -317,10 +339,11 @@ fn keys_of<'v>(venues: &'v Venues, settle: &Settle) -> (Vec<Option<usize>>, Vec<
     (of_order, found.into_iter().flatten().collect())
 }
 
-fn running_key<'v>(state: &Venues, public: PublicKey, before: &'v TradingKey) -> RunningKey<'v> {
+fn running_key<'v>(state: &Venues, public: PublicKey, (place, before): (EntryPlace, &'v TradingKey)) -> RunningKey<'v> {
     let floor = state.floor_in_force(before);
     RunningKey {
         public,
+        place,
         before,
         net: Gains::from_slice(&before.net),
         floor,

@@ -17,6 +17,7 @@ use super::mistake::VenueMistake;
 use super::records::{Gains, VenueRow, encode_key_with, filled_id};
 use super::running::{ORDERS_OF_THREAD, Running, RunningDeposit, RunningKey, RunningOrder};
 use super::step::Step;
+use crate::places::shared_map::EntryPlace;
 
 /// A settle and its transaction.
 #[derive(Clone, Copy)]
@@ -28,6 +29,8 @@ pub(super) struct SettleEdit<'a> {
 
 /// What a settle changes of a key.
 pub(super) struct KeyChange {
+    /// Where the key was before the block's settles.
+    pub place: EntryPlace,
     pub net: Gains,
     pub floor: OrderNumber,
     pub raises: Vec<(Height, OrderNumber)>,
@@ -37,6 +40,8 @@ pub(super) struct KeyChange {
 
 /// A deposit before and after a settle.
 pub(super) struct DepositChange {
+    /// Where it was before the block's settles, if it was there.
+    pub place: Option<EntryPlace>,
     pub before: VenueDeposit,
     pub after: VenueDeposit,
 }
@@ -199,9 +204,13 @@ impl<'v> Running<'v> {
     fn changed_deposits(&self) -> Vec<(DepositId, DepositChange)> {
         // A group that was undone leaves what was there before.
         let changed = self.deposits.iter().filter(|deposit| deposit.now != deposit.before);
-        let change =
-            |of: &RunningDeposit| ((self.venue, of.id.0, of.id.1), DepositChange { before: of.before, after: of.now });
-        changed.map(change).collect()
+        let change = |of: &RunningDeposit| {
+            let (place, before, after) = (of.place, of.before, of.now);
+            ((self.venue, of.id.0, of.id.1), DepositChange { place, before, after })
+        };
+        let mut changes = Vec::with_capacity(self.deposits.len());
+        changes.extend(changed.map(change));
+        changes
     }
 
     fn changed_entries(&self) -> Vec<(FilledId, FilledOrder)> {
@@ -210,7 +219,9 @@ impl<'v> Running<'v> {
             let key = &self.keys[order.key?].public;
             Some((filled_id(self.venue, key, &order.order.number), order.entry?))
         };
-        changed.filter_map(entry).collect()
+        let mut entries = Vec::with_capacity(self.orders.len());
+        entries.extend(changed.filter_map(entry));
+        entries
     }
 
     /// The keys of the orders that were filled, which are in their order: as they were, and what changes.
@@ -219,12 +230,14 @@ impl<'v> Running<'v> {
         let mut at: Vec<usize> = changed.filter_map(|order| order.key).collect();
         at.dedup();
         let mut at = at.into_iter().peekable();
-        let keys = self.keys.into_iter().enumerate().filter(|(key, _)| at.next_if_eq(key).is_some());
-        let change = |(_, key): (usize, RunningKey<'v>)| {
-            let RunningKey { public, before, net, floor, floor_before, raises, .. } = key;
-            (before, ((self.venue, public), KeyChange { net, floor, raises, is_raised: floor > floor_before }))
-        };
-        keys.map(change).unzip()
+        let mut changes = (Vec::with_capacity(self.keys.len()), Vec::with_capacity(self.keys.len()));
+        for (_, key) in self.keys.into_iter().enumerate().filter(|(key, _)| at.next_if_eq(key).is_some()) {
+            let RunningKey { public, place, before, net, floor, floor_before, raises, .. } = key;
+            let change = KeyChange { place, net, floor, raises, is_raised: floor > floor_before };
+            changes.0.push(before);
+            changes.1.push(((self.venue, public), change));
+        }
+        changes
     }
 
     /// How many of the next fills apply or bust together.

@@ -306,9 +306,18 @@ fn run(
         .iter()
         .map(|(sender, sequence, operation)| (*sender, VenueEdit { sequence: *sequence, operation }))
         .collect();
+    let mut values = values(venues);
     venues.apply_block(time, &edits, &mut step);
-    venues.touched.clear();
-    venues.rows.clear();
+    let (touched, rows) = (std::mem::take(&mut venues.touched), std::mem::take(&mut venues.rows));
+    let change = venues.change(touched, rows).expect("there are venues");
+    assert!(change.records.is_sorted_by(|one, next| one.0 < next.0), "the trie takes each key once, in order");
+    for (key, value) in change.records {
+        match value {
+            Some(value) => values.insert(key, value),
+            None => values.remove(&key),
+        };
+    }
+    assert_eq!(values, self::values(venues), "the trie has the records as they are");
     venues.moved = Default::default();
     let mut paid = BTreeMap::new();
     for credit in &step.credits {
@@ -317,6 +326,12 @@ fn run(
     let void = step.void.iter().map(|(_, sequence)| *sequence).collect();
     let verdicts = step.settled.iter().flat_map(|settled| settled.verdicts.clone()).collect();
     (paid, step.burnt, void, verdicts)
+}
+
+/// What the trie has of all records.
+fn values(venues: &Venues) -> BTreeMap<[u8; 32], [u8; 32]> {
+    let change = venues.change(venues.all_ids(), Vec::new()).expect("there are venues");
+    change.records.into_iter().map(|(key, value)| (key, value.expect("it exists"))).collect()
 }
 
 fn transaction((sender, sequence, operation): &(Address, Sequence, VenueOperation)) -> Transaction {
