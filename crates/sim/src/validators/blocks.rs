@@ -3,7 +3,7 @@
 
 use consensus::{Index, Payload, payload_digest};
 use ledger::{ReceiptsTrie, outcome_root};
-use primitives::{Digest, Height, SubBlock};
+use primitives::{Digest, Height, SubBlock, Transaction, verify_transactions};
 use replica::life::Durable;
 use replica::{BlockJob, Foundation, Input, LifeInput};
 
@@ -91,7 +91,8 @@ impl SimNetwork {
     /// Checks each sub-block once, for all validators.
     fn checked_once(&mut self, network: &Digest, slot: Index, payload: &Payload) -> SubBlock {
         let known = self.checked.entry((slot, payload_digest(payload)));
-        known.or_insert_with(|| replica::checked(network, slot, payload)).clone()
+        let verify = |transactions: &[&Transaction]| verify_transactions(transactions, network);
+        known.or_insert_with(|| replica::checked(slot, payload, verify)).clone()
     }
 
     fn build(&mut self, of: Index, height: Height) -> LifeInput {
