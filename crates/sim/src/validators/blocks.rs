@@ -91,7 +91,7 @@ impl SimNetwork {
     /// Checks each sub-block once, for all validators.
     fn checked_once(&mut self, network: &Digest, slot: Index, payload: &Payload) -> SubBlock {
         let known = self.checked.entry((slot, payload_digest(payload)));
-        let verify = |transactions: &[&Transaction]| verify_transactions(transactions, network);
+        let verify = |transactions: &[&Transaction]| verify_transactions(network, transactions);
         known.or_insert_with(|| replica::checked(slot, payload, verify)).clone()
     }
 
