@@ -13,7 +13,7 @@ use rayon::prelude::*;
 use super::Venues;
 use super::mistake::VenueMistake;
 use super::records::{Gains, filled_id};
-use crate::places::shared_map::{Finder, EntryPlace};
+use crate::places::shared_map::{EntryPlace, Finder};
 
 /// The least orders that are worth a thread's attention.
 pub(super) const ORDERS_OF_THREAD: usize = 64;

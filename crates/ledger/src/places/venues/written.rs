@@ -137,7 +137,11 @@ mod tests {
             plain.remove(&id(0, 4 * at));
         }
         for (id, DepositChange { after, .. }) in &changes {
-            if after.units() == 0 { plain.remove(id) } else { plain.insert(*id, *after) };
+            if after.units() == 0 {
+                plain.remove(id)
+            } else {
+                plain.insert(*id, *after)
+            };
         }
         write_deposits(&mut map, changes);
         assert!(map.iter().eq(plain.iter()));
