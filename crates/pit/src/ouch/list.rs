@@ -9,9 +9,9 @@
 //! ```
 //!
 //! Terms are what all orders share and OUCH has no fields for ([`OuchTerms`]), in borsh. Seed and signature are those
-//! of the list. Each message is a new order or a replacement as plain OUCH has it, after one byte with its length. Orders
-//! follow from messages and terms, so no field is said twice. A replacement has market and side of what it replaces in
-//! the option [`REPLACED`], since they are signed and OUCH omits them.
+//! of the list. Each message is a new order or a replacement as plain OUCH has it, after one byte with its length.
+//! Orders follow from messages and terms, so no field is said twice. A replacement has market and side of what it
+//! replaces in the option [`REPLACED`], since they are signed and OUCH omits them.
 //!
 //! # The protocol
 //!
