@@ -38,6 +38,7 @@ pub mod trading;
 pub mod transaction_management;
 pub mod transport;
 pub mod venue;
+mod venue_ahead;
 mod venue_feed;
 mod venue_latency;
 mod venue_lists;

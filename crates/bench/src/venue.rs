@@ -1,23 +1,26 @@
-//! The root of a venue: orders a second with its journal on a disk, the journal against the bare disk, signed orders
-//! against what signatures cost, lists of orders against the same, a Soup round trip against a bare socket, and the encoding of market data against the
-//! engine. The load is a flow of orders ([`crate::flow`]), drawn or from a file.
+//! The root of a venue: orders a second with its journal on a disk, and the journal against the bare disk; signed
+//! orders, alone and in lists, against what signatures cost. Then a Soup round trip against a bare socket, and the
+//! encoding of market data against the engine. The load is a flow of orders ([`crate::flow`]), drawn or from a file.
 //!
 //! The chain is played: after so many orders comes a block that settles everything, so that matching never pauses.
 
 use std::path::Path;
 use std::time::Instant;
 
-use ::venue::{CheckedOrder, MarketEvent, VenueEffect, VenueInput, VenueRootError};
+use ::venue::{MarketEvent, VenueEffect};
 use primitives::venue::{STEP_REPORTS_RULES, SignedOrder};
 use serde_json::{Value, json};
 use store::{RealDisk, Store};
 
 use crate::flow::{FlowEvent, FlowParameters, hawkes};
 use crate::scaling::median;
+pub use crate::venue_ahead::VenueBenchError;
+use crate::venue_ahead::trade_ahead;
+pub(crate) use crate::venue_ahead::{STEPS_OF_BLOCK, inputs};
 use crate::venue_feed::encoded;
 use crate::venue_lists::{ListTimes, ladders};
 use crate::venue_wire::{RoundTrips, round_trips};
-use crate::venue_world::{VenueWorld, check, input, sign};
+use crate::venue_world::{VenueWorld, check, sign};
 
 /// What to measure.
 #[derive(Clone, Debug)]
@@ -35,29 +38,6 @@ pub struct VenueBenchOptions {
     /// Runs; medians are reported.
     pub runs: usize,
 }
-
-/// What can go wrong.
-#[derive(Debug, thiserror::Error)]
-pub enum VenueBenchError {
-    /// The root refuses.
-    #[error(transparent)]
-    Root(#[from] VenueRootError),
-    /// The store refuses.
-    #[error(transparent)]
-    Store(#[from] store::StoreError),
-    /// Files or sockets.
-    #[error("{0}")]
-    Io(#[from] std::io::Error),
-    /// There is nothing to do.
-    #[error("the flow has no orders: name a file of ITCH 5.0 messages with orders, or --arrivals of at least 1")]
-    Empty,
-}
-
-/// Steps between two blocks.
-pub(crate) const STEPS_OF_BLOCK: usize = 8;
-
-/// Batches whose signatures are checked ahead of the root: as many as a venue's queue has room for.
-const BATCHES_AHEAD: usize = 64;
 
 /// Times of one run, in seconds.
 pub(crate) struct Turn {
@@ -213,8 +193,8 @@ fn trade_in(
     Ok(turn)
 }
 
-/// A root takes the flow as in [`trade`], while another thread checks signatures ahead of it, as gateways do. Returns how
-/// long all of it took.
+/// A root takes the flow as in [`trade`], while another thread checks signatures ahead of it, as gateways do. Returns
+/// how long all of it took.
 fn trade_signed(
     flow: &[FlowEvent],
     orders: &[Option<SignedOrder>],
@@ -230,61 +210,12 @@ fn trade_signed(
     trade_ahead(&mut VenueWorld::new(RealDisk::new(folder)?, owners)?, checked)
 }
 
-/// A root takes batches of inputs that another thread makes. As in a venue's host, a step takes all that waits when the
-/// disk is ready. Returns how long all of it took, from the first batch on.
-pub(crate) fn trade_ahead(
-    world: &mut VenueWorld<RealDisk>,
-    batches: impl Iterator<Item = Vec<VenueInput>> + Send,
-) -> Result<f64, VenueBenchError> {
-    let begun = Instant::now();
-    std::thread::scope(|scope| {
-        let (given, ahead) = std::sync::mpsc::sync_channel(BATCHES_AHEAD);
-        scope.spawn(move || {
-            for batch in batches {
-                // The root is gone if its disk fails.
-                if given.send(batch).is_err() {
-                    return;
-                }
-            }
-        });
-        let mut since_block = 0;
-        while let Ok(mut inputs) = ahead.recv() {
-            since_block += 1;
-            for more in ahead.try_iter() {
-                inputs.extend(more);
-                since_block += 1;
-            }
-            if since_block >= STEPS_OF_BLOCK {
-                since_block = 0;
-                inputs.push(world.next_block());
-            }
-            world.begin(&inputs)?;
-        }
-        world.finish()?;
-        Ok(begun.elapsed().as_secs_f64())
-    })
-}
-
 /// Lots of the fill that an effect tells of, once.
 pub(crate) fn traded(effect: &VenueEffect) -> u64 {
     match effect {
         VenueEffect::Market(_, _, MarketEvent::Executed { lots, .. }) => u64::from(*lots),
         _ => 0,
     }
-}
-
-pub(crate) fn inputs(
-    events: &[FlowEvent],
-    orders: &[Option<SignedOrder>],
-    checked: &[Option<CheckedOrder>],
-    first: usize,
-) -> Vec<VenueInput> {
-    let mut checked = checked.iter();
-    let one = |(at, (event, order)): (usize, (&FlowEvent, &Option<SignedOrder>))| {
-        let order = order.and_then(|_| checked.next().copied().flatten());
-        input(event, first + at, order)
-    };
-    events.iter().zip(orders).enumerate().filter_map(one).collect()
 }
 
 pub(crate) fn bytes_of(folder: &Path) -> std::io::Result<u64> {

@@ -1,5 +1,5 @@
-//! Orders in lists of 32, each list under one signature, against what the signatures of the same orders would cost one by
-//! one. The load is ladders: the new orders of a flow, 32 in a row by one owner.
+//! Orders in lists of 32, each list under one signature, against what the signatures of the same orders would cost one
+//! by one. The load is ladders: the new orders of a flow, 32 in a row by one owner.
 
 use std::path::Path;
 use std::time::Instant;
@@ -9,7 +9,7 @@ use primitives::venue::{ListEntry, ORDER_LISTS_RULES, OrderList, SignedOrder};
 use store::RealDisk;
 
 use crate::flow::{FlowAction, FlowEvent};
-use crate::venue::{STEPS_OF_BLOCK, VenueBenchError, inputs, trade_ahead};
+use crate::venue_ahead::{STEPS_OF_BLOCK, VenueBenchError, inputs, trade_ahead};
 use crate::venue_world::{VenueWorld, check, check_of_lists, sign, sign_list};
 
 /// Orders of a list.

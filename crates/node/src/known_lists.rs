@@ -8,7 +8,8 @@
 //!
 //! - Upon *transactions*: signatures of lists that are known are taken as valid, all others are verified. Of a settle
 //!   that is valid as a whole and of the venue's operator, the lists are known from then on.
-//! - Upon *a block*: venues and their operators are those of the new state. Lists of venues that are gone are forgotten.
+//! - Upon *a block*: venues and their operators are those of the new state. Lists of venues that are gone are
+//!   forgotten.
 //! - *After a restart* nothing is known.
 //!
 //! # Properties

@@ -179,7 +179,8 @@ pub fn verify_unknown<'t, T: Borrow<Transaction> + Sync>(
     valid
 }
 
-/// Clears `valid` where a signature that a transaction carries is invalid. All that are not known are verified together.
+/// Clears `valid` where a signature that a transaction carries is invalid. All that are not known are verified
+/// together.
 fn verify_carried<'t>(
     network: &Digest,
     all: impl Iterator<Item = &'t Transaction>,

@@ -65,9 +65,10 @@ pub struct BridgeCommand {
     /// Heights that an order lives.
     #[arg(long, value_name = "HEIGHTS", default_value_t = 10_000)]
     life: u64,
-    /// Sign orders that come within so many microseconds as one list: fewer signatures, and each order may wait so long.
-    /// 0 signs each by itself at once.
-    #[arg(long, value_name = "US", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=GATHER_US_MAX))]
+    /// Sign orders that come within so many microseconds as one list: fewer signatures, and each order may wait so
+    /// long. 0 signs each by itself at once.
+    #[arg(long, value_name = "US", default_value_t = 0)]
+    #[arg(value_parser = clap::value_parser!(u64).range(..=GATHER_US_MAX))]
     gather_us: u64,
     /// File to which signed reports of fills are added, a line of hexadecimal each: they convict a venue that cheats.
     #[arg(long, value_name = "FILE")]

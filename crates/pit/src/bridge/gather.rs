@@ -20,7 +20,7 @@
 //! | attack | why it fails |
 //! |---|---|
 //! | a cancel overtakes its order, which then rests for ever | what waits leaves before any other message |
-//! | a number that is used takes those after it along, since the venue rejects what is new in a list with a used number | an order whose number is not above all others leaves alone; numbers before a restart are known from the venue's messages |
+//! | a used number begins a list, whose new numbers the venue then rejects | an order whose number is not above all in use leaves alone; after a restart the venue's messages say which are |
 //! | messages with long options make a list too long for a packet | its bytes are counted; a message too long for any list leaves alone |
 //! | the clock steps back by an hour | a time before the first order's is the end of its wait |
 //! | midnight or another incarnation comes while orders wait | terms are of the moment in which they leave; the venue compares numbers with the session |

@@ -139,8 +139,8 @@ pub async fn run(
     }
 }
 
-/// Waits for so long, or until orders that are gathered leave. A timer of the runtime is no finer than a millisecond, so
-/// that time is spent by looking at the sockets again and again.
+/// Waits for so long, or until orders that are gathered leave. A timer of the runtime is no finer than a millisecond,
+/// so that time is spent by looking at the sockets again and again.
 async fn rest(patience: Duration, gathered_us: Option<u64>) {
     let Some(due) = gathered_us else { return tokio::time::sleep(patience).await };
     let begun = clock_us();

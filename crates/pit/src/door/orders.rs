@@ -54,7 +54,7 @@ pub(super) struct Placing {
 }
 
 impl Placing {
-    /// The session of what a key says, and whether it is that of requests without one: a session speaks for its own key.
+    /// The session of what a key says, and whether it is that of requests without one. A session speaks for its key.
     fn session_of(&self, key: &PublicKey) -> (SessionNumber, bool) {
         let session = self.session.filter(|(_, of)| of == key).map(|(session, _)| session);
         (session.unwrap_or_else(|| own_session(key)), session.is_none())

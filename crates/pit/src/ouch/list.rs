@@ -1,22 +1,22 @@
 //! Lists of orders over OUCH: many new orders and replacements under one signature of their key
 //! ([`primitives::venue::OrderList`]), in one message.
 //!
-//! An option has at most 254 bytes, so a signature with its seed fits into no message of 64 orders as options do. A list
-//! is therefore a message of its own, whose kind OUCH does not have:
+//! An option has at most 254 bytes, and 64 orders with one signature are in no single message of OUCH. A list is
+//! therefore a message of its own, whose kind OUCH does not have:
 //!
 //! ```text
 //!  L | terms | seed | signature | length, message | length, message | ...
 //! ```
 //!
-//! Terms are what all orders share and OUCH has no fields for ([`OuchTerms`]), in borsh; seed and signature are those of
-//! the list. Each message is a new order or a replacement as plain OUCH has it, after one byte with its length. Orders
-//! follow from messages and terms, so no field is said twice. A replacement has market and side of what it replaces in
-//! the option [`REPLACED`], since they are signed and OUCH omits them.
+//! Terms are what all orders share and OUCH has no fields for ([`OuchTerms`]), in borsh. Seed and signature are those
+//! of the list. Each message is a new order or a replacement as plain OUCH has it, after one byte with its length.
+//! Orders follow from messages and terms, so no field is said twice. A replacement has market and side of what it
+//! replaces in the option [`REPLACED`], since they are signed and OUCH omits them.
 //!
 //! # The protocol
 //!
-//! - *The participant* writes at most 64 messages and [`LIST_BYTES_MAX`] bytes, by ascending number, and signs. The seed
-//!   is a hash of its secret key and of the entries, so nothing is drawn, and another list has another seed.
+//! - *The participant* writes at most 64 messages and [`LIST_BYTES_MAX`] bytes, by ascending number, and signs. The
+//!   seed is a hash of its secret key and of the entries, so nothing is drawn, and another list has another seed.
 //! - *The door*, upon a list: computes the entries, and verifies the signature of the session's key in one go with
 //!   others that came at the same time. All numbers are used and all messages are noted in one entry of the sessions'
 //!   journal. Then the root is given the list, between what came before and after it. From there on each order has
@@ -25,8 +25,8 @@
 //!
 //! # Properties
 //!
-//! 1. *The same as one by one*: the root is given the same orders and cancels in the same sequence, however many of them
-//!    came as lists.
+//! 1. *The same as one by one*: the root is given the same orders and cancels in the same sequence, however many of
+//!    them came as lists.
 //! 2. *One answer a number*: each new number of a list is accepted, replaced or rejected once.
 //! 3. *Bounded*: a list fits into a packet of every door and of a gateway of the edge.
 //!
@@ -54,7 +54,7 @@
 //! # Deviations
 //!
 //! - Cancels are in no list: they need no signature in a session.
-//! - A list has one place in the queue of the edge, like one order. The tree sends no more until its orders are matched.
+//! - A list has one place in the queue of the edge, like one order. The tree sends no more until all of it is matched.
 
 use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::venue::{

@@ -229,8 +229,8 @@ impl FixMachine {
         }
     }
 
-    /// Signs a message to the venue, or lets it wait for others, or refuses it. A cancel waits for its answer, and is sent
-    /// again whenever the link is there again.
+    /// Signs a message to the venue, or lets it wait for others, or refuses it. A cancel waits for its answer, and is
+    /// sent again whenever the link is there again.
     fn sign(&mut self, at: &BridgeMoment, plain: &OuchMessage<OuchInbound>, turn: &mut FixTurn) {
         let Some(bytes) = encoded(plain) else { return };
         let passed = self.gather.take(at, &bytes);

@@ -65,7 +65,7 @@ fn drawn(dice: &mut Dice, reference: &mut u32) -> Vec<u8> {
     }
 }
 
-/// What becomes of a day of messages: what the root is given, what the bridge and the venue refuse, how many lists leave.
+/// What becomes of a day of messages: what the root is given, what is refused, how many lists leave.
 struct Day {
     door: Door,
     refused: Vec<Vec<u8>>,

@@ -35,8 +35,8 @@ pub(super) fn news(at: &WireMoment) -> BridgeNews {
     BridgeNews { scope: at.scope, height: at.height, takes_lists: at.takes_lists }
 }
 
-/// The orders that a person signed in a message to the venue. Those of a list get a signature each, which is of the same
-/// order.
+/// The orders that a person signed in a message to the venue. Those of a list get a signature each, which is of the
+/// same order.
 pub(super) fn signed_in(person: Person, at: &WireMoment, bytes: &[u8]) -> Vec<(Person, SignedOrder)> {
     let key = trading(person, 0);
     let orders: Vec<SignedOrder> = match OuchList::decode(bytes) {
