@@ -6,6 +6,7 @@ It prints one line of JSON: what freqtrade says of its orders, beside what the n
 
 import asyncio
 import json
+import signal
 import sqlite3
 import sys
 import threading
@@ -57,14 +58,22 @@ def run() -> None:
     """freqtrade until it is told to end, as a signal would."""
     (HOME / "config.json").write_text(json.dumps(CONFIG))
     (HOME / "user").mkdir()
-    timer = threading.Timer(MINUTES * 60, lambda: __import__("_thread").interrupt_main())
+    # A shell that runs this beside others has it ignore the signal.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    over = threading.Event()
+
+    def end() -> None:
+        over.set()
+        signal.raise_signal(signal.SIGINT)
+
+    timer = threading.Timer(MINUTES * 60, end)
     timer.daemon = True
     timer.start()
     options = ["--config", "config.json", "--userdir", "user", "--strategy-path", str(Path(__file__).parent)]
     try:
         freqtrade.main(["trade", *options, "--db-url", "sqlite:///trades.sqlite"])
-    except SystemExit as end:
-        if end.code:
+    except SystemExit as ended:
+        if ended.code and not over.is_set():
             raise
 
 

@@ -245,7 +245,7 @@ const LANE: [Row; 19] = [
 
 const MARKET: [Row; 29] = [
     of_venue(VenueMistake::ReportsBeforeSync, 4, "is not in the journal"),
-    of_venue(VenueMistake::LeavingBuys, 1, "of an honest venue is bust: Deposit"),
+    of_venue(VenueMistake::LeavingBuys, 4, "of an honest venue is bust: Deposit"),
     of_venue(VenueMistake::DrawdownForgetsFills, 12, "of an honest venue is bust: Drawdown"),
     of_venue(VenueMistake::RevokedTrades, 2, "of an honest venue is bust: Dead"),
     of_venue(VenueMistake::RaisesLater, 11, "of an honest venue is bust: Dead"),
@@ -257,7 +257,7 @@ const MARKET: [Row; 29] = [
     of_venue(VenueMistake::SignatureLeftOut, 0, "a settle of an honest venue is void"),
     of_venue(VenueMistake::StepsBeginAgain, 0, "is signed twice"),
     of_venue(VenueMistake::IgnoresFence, 1, "although its incarnation has ended"),
-    of_venue(VenueMistake::IgnoresContradiction, 3, "goes on although the ledger has another fill"),
+    of_venue(VenueMistake::IgnoresContradiction, 11, "goes on although the ledger has another fill"),
     of_venue(VenueMistake::FrozenTrades, 7, "of an honest venue is bust: Frozen"),
     of_venue(VenueMistake::FrozenRests, 86, "of an honest venue is bust: Frozen"),
     of_venue(VenueMistake::AdmissionForgotten, 14, "of an honest venue is bust: Frozen"),
