@@ -67,7 +67,7 @@ impl Measurement for VenueArgs {
         let VenueArgs { arrivals, file, security, batch, trips, runs, folder, .. } = self;
         let VenueArgs { pipeline, flow, resting, latency, seconds, picture, .. } = self;
         if latency {
-            let (time, delay) = (Duration::from_secs(seconds), Delay { heights: 32, ms: 4_000 });
+            let (time, delay) = (Duration::from_secs(seconds), Delay { heights: 128, ms: 4_000 });
             let options = LatencyOptions { time, orders: 40_000, traders: 128, delay, picture };
             return folder.with(|folder| crate::venue_latency::run(&options, folder, say));
         }
