@@ -1,4 +1,4 @@
-"""Runs a peer's script, keeps what it prints with where it ran, and makes the tables of docs/peers.md from what is kept.
+"""Runs a peer's script, keeps what it prints with where it ran, and makes tables of docs/peers.md from what is kept.
 
     peers/record.py NAME [ARGUMENT...]   runs the script, writes docs/peers/NAME.json, and makes the tables
     peers/record.py                      makes the tables
@@ -83,34 +83,11 @@ def acfts(rows: list[Row]) -> list[str]:
                   "times acfts"], cells)
 
 
-def engines(peer: str) -> Callable[[list[Row]], list[str]]:
-    def rows_of(rows: list[Row]) -> list[str]:
-        cells = [[row["prices"], whole(row["resting"]), f"{row['walras_ns']:.1f}", f"{row[peer + '_ns']:.1f}",
-                  f"{row['times']:.1f}"] for row in rows]
-        return table(["book", "orders", "Walras, ns a command", f"{peer}, ns a command", "times"], cells)
-    return rows_of
-
-
-def cometbft(rows: list[Row]) -> list[str]:
-    cells = []
-    for row in rows:
-        for name, delay in (("cometbft", "average_ms"), ("walras", "p50_ms")):
-            of = row[name]
-            statistic = "average" if delay == "average_ms" else "median"
-            cells.append([whole(row["offered_per_second"]), {"cometbft": "CometBFT", "walras": "Walras"}[name],
-                          whole(of["committed_per_second"]), whole(of["validators_us"]),
-                          f"{whole(of[delay])} ({statistic})"])
-    return table(["offered a second", "", "committed a second", "µs of all validators", "latency, ms"], cells)
-
-
 PEERS: dict[str, tuple[str, Callable[[list[Row]], list[str]]]] = {
     "exchange-core-pipeline": ("exchange-core/pipeline.sh", pipeline),
     "ethereum": ("ethereum/run.sh", receipts),
     "fastpay": ("fastpay/run.sh", fastpay),
     "acfts": ("acfts/run.sh", acfts),
-    "liquibook": ("liquibook/run.sh", engines("liquibook")),
-    "exchange-core": ("exchange-core/run.sh", engines("exchange-core")),
-    "cometbft": ("cometbft/run.sh", cometbft),
 }
 
 
