@@ -153,7 +153,7 @@ pub fn to_participant(bytes: &[u8]) -> (Option<Vec<u8>>, Option<VenueReport>) {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::net::SocketAddr;
 
     use primitives::Digest;
@@ -164,7 +164,7 @@ mod tests {
     use super::*;
     use crate::ouch::{enter_of, symbol_of};
 
-    fn settings() -> BridgeSettings {
+    pub(in crate::bridge) fn settings(gather_us: u64) -> BridgeSettings {
         BridgeSettings {
             venue: SocketAddr::from(([127, 0, 0, 1], 1)),
             trading: SecretKey::from_seed([7; 32]),
@@ -173,15 +173,15 @@ mod tests {
             dead_man_ms: None,
             fee_cap_ppm: 500,
             life_heights: 100,
-            gather_us: 0,
+            gather_us,
         }
     }
 
-    fn news() -> BridgeNews {
+    pub(in crate::bridge) fn news(takes_lists: bool) -> BridgeNews {
         BridgeNews {
             scope: RequestScope { network: Digest([3; 32]), venue: 1, incarnation: 2 },
             height: 40,
-            takes_lists: true,
+            takes_lists,
         }
     }
 
@@ -215,10 +215,10 @@ mod tests {
 
     #[test]
     fn a_plain_order_comes_out_of_the_bridge_signed() {
-        let (mut translator, scope) = (Translator::new(&settings()), news().scope);
+        let (mut translator, scope) = (Translator::new(&settings(0)), news(true).scope);
         let now = 20_000 * 86_400_000 + 5;
         let enter = encoded(OuchInbound::Enter(plain_enter(9)));
-        let signed = signed_in(&translator.to_venue(&enter, &news(), now).expect("signed"));
+        let signed = signed_in(&translator.to_venue(&enter, &news(true), now).expect("signed"));
         assert_eq!(signed.order.number, OrderNumber { incarnation: 2, day: 20_000, reference: 9 });
         assert_eq!((signed.order.market, signed.order.tick, signed.order.lots, signed.order.expiry), (3, 77, 5, 140));
         assert!(check_orders(&scope.network, scope.venue, &[signed])[0].is_some());
@@ -226,14 +226,14 @@ mod tests {
         let OuchEnter { price, time_in_force, display, sweep, client_order, .. } = plain_enter(0);
         let replace =
             OuchReplace { before: 9, user_ref: 10, quantity: 6, price, time_in_force, display, sweep, client_order };
-        let replaced = translator.to_venue(&encoded(OuchInbound::Replace(replace)), &news(), now).expect("signed");
+        let replaced = translator.to_venue(&encoded(OuchInbound::Replace(replace)), &news(true), now).expect("signed");
         assert_eq!((signed_in(&replaced).order.side, signed_in(&replaced).order.lots), (VenueSide::Buy, 6));
         // What nobody has ordered is not replaced, and what no market is named by is not ordered.
         let unknown = OuchReplace { before: 8, ..replace };
         for refused in
             [OuchInbound::Replace(unknown), OuchInbound::Enter(OuchEnter { symbol: *b"EURUSD  ", ..plain_enter(11) })]
         {
-            let rejected = translator.to_venue(&encoded(refused), &news(), now).expect_err("not signed");
+            let rejected = translator.to_venue(&encoded(refused), &news(true), now).expect_err("not signed");
             let message = OuchMessage::<OuchOutbound>::decode(&rejected).expect("a rejection");
             let words = crate::ouch::words_of(message.options.as_deref()).expect("words");
             assert!(words.contains("to be replaced") || words.contains("M0, M1"), "{words}");
@@ -261,15 +261,15 @@ mod tests {
     #[test]
     fn what_plain_ouch_lacks_is_stripped_and_reports_are_kept() {
         let signed = signed_in(
-            &Translator::new(&settings())
-                .to_venue(&encoded(OuchInbound::Enter(plain_enter(1))), &news(), 0)
+            &Translator::new(&settings(0))
+                .to_venue(&encoded(OuchInbound::Enter(plain_enter(1))), &news(true), 0)
                 .expect("signed"),
         );
         let mut bytes = Vec::new();
         enter_of(&signed).encode(&mut bytes).expect("an order fits");
         assert_eq!(signed_in(&bytes), signed, "bridge and venue write the same option");
         let report =
-            FillReport::new(&Digest([3; 32]), (1, 2, 9), Digest([4; 32]), signed.key.address(), &settings().trading);
+            FillReport::new(&Digest([3; 32]), (1, 2, 9), Digest([4; 32]), signed.key.address(), &settings(0).trading);
         let report = VenueReport::Single(report);
         let executed = protocols::ouch::OuchExecuted {
             nanoseconds: 1,

@@ -264,7 +264,8 @@ impl FixMachine {
         }
     }
 
-    /// The venue, or this bridge, has answered a number.
+    /// The venue, or this bridge, has answered a number. Numbers ascend, so those of a message lie before all of the
+    /// next one's.
     fn answered(&mut self, number: u32) {
         self.unsigned.remove(&number);
         if let Some((first, (waiting, _))) = self.unanswered.range_mut(..=number).next_back() {

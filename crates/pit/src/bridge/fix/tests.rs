@@ -3,48 +3,33 @@
 use std::collections::VecDeque;
 
 use primitives::venue::MarketId;
-use primitives::{Digest, SecretKey};
 use protocols::fix::journal::FixJournal;
 use protocols::fix::session::{FixEffect, FixSession};
 use protocols::fix::{FixBody, FixDecimal, FixHeader, FixLogon, FixMessage, FixNewOrder, FixReplaceRequest, FixTime};
 use protocols::ouch::{OuchAccepted, OuchMessage, OuchOutbound, OuchRejected};
 use protocols::soup::SoupSession;
-use venue::RequestScope;
 
 use super::*;
 use crate::bridge::GATHER_US_MAX;
+use crate::bridge::translator::tests::{news, settings};
 use crate::ouch::{OuchList, symbol_of};
 
 const NOW_MS: u64 = 20_000 * 86_400_000 + 5;
 const SESSION: SoupSession = *b"0FFK002000";
 const MARKET: MarketId = 3;
 
-fn settings() -> BridgeSettings {
-    BridgeSettings {
-        venue: ([127, 0, 0, 1], 1).into(),
-        trading: SecretKey::from_seed([7; 32]),
-        session: 1,
-        ends_orders: false,
-        dead_man_ms: None,
-        fee_cap_ppm: 500,
-        life_heights: 100,
-        gather_us: GATHER_US_MAX,
-    }
-}
-
 fn text(text: &str) -> FixText {
     FixText::new(text).expect("a text without separators")
 }
 
 fn moment(after_us: u64) -> BridgeMoment {
-    let scope = RequestScope { network: Digest([3; 32]), venue: 1, incarnation: 2 };
-    let news = Some(BridgeNews { scope, height: 40, takes_lists: true });
-    BridgeMoment { now_us: NOW_MS * 1_000 + after_us, news }
+    BridgeMoment { now_us: NOW_MS * 1_000 + after_us, news: Some(news(true)) }
 }
 
 fn opened(entries: &[FixEntry]) -> (FixMachine, Vec<FixEntry>) {
     let names = (text("WALRAS"), text("ADA"));
-    FixMachine::open(&settings(), FixLimits::default(), names, 0, entries.to_vec(), NOW_MS).expect("own names")
+    FixMachine::open(&settings(GATHER_US_MAX), FixLimits::default(), names, 0, entries.to_vec(), NOW_MS)
+        .expect("own names")
 }
 
 /// What the bridge's journal has of an order that the participant asked for.

@@ -1,33 +1,14 @@
 //! Messages that are gathered, against the same ones signed one by one.
 
 use kernel::Dice;
-use primitives::{Digest, SecretKey};
 use protocols::ouch::{OuchCancel, OuchMassCancel, OuchOption, OuchReplace};
-use venue::RequestScope;
 
+use super::super::translator::tests::{news, settings};
 use super::*;
 use crate::ouch::OuchList;
 use crate::ouch::list_tests::{Door, Given, enter, replace};
 
 const NOW_US: u64 = (20_000 * 86_400_000 + 5) * 1_000;
-
-fn settings(gather_us: u64) -> BridgeSettings {
-    BridgeSettings {
-        venue: ([127, 0, 0, 1], 1).into(),
-        trading: SecretKey::from_seed([7; 32]),
-        session: 1,
-        ends_orders: false,
-        dead_man_ms: None,
-        fee_cap_ppm: 500,
-        life_heights: 100,
-        gather_us,
-    }
-}
-
-fn news(takes_lists: bool) -> BridgeNews {
-    let scope = RequestScope { network: Digest([3; 32]), venue: 1, incarnation: 2 };
-    BridgeNews { scope, height: 40, takes_lists }
-}
 
 fn moment(after_us: u64) -> BridgeMoment {
     BridgeMoment { now_us: NOW_US + after_us, news: Some(news(true)) }
