@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -254,3 +255,19 @@ def test_a_number_is_read_as_it_is_written() -> None:
     for text in ("", "1:2", "1:2:x", "1:2:3:4"):
         with pytest.raises(AmountError, match="no number of an order"):
             OrderNumber.read(text)
+
+
+def test_a_report_that_could_not_be_written_is_kept_when_it_comes_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal = begun(tmp_path / "orders")
+
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        with pytest.raises(StoreError, match="reports cannot be written"):
+            journal.saw(1, 7, "0xab")
+    assert journal.saw(1, 7, "0xab") and not journal.saw(1, 7, "0xab")
+    journal.close()

@@ -211,15 +211,16 @@ class OrderJournal:
         with self._lock:
             if (incarnation, index) in self._seen:
                 return False
-            self._seen[incarnation, index] = None
-            if len(self._seen) > _SEEN_MAX:
-                del self._seen[next(iter(self._seen))]
             if self._reports is not None:
                 try:
                     _write_whole(self._reports, f"{report}\n".encode())
                     os.fsync(self._reports)
                 except OSError as error:
                     raise self._fault(f"and its reports cannot be written: {error.strerror}") from error
+            # Only what is kept counts as kept.
+            self._seen[incarnation, index] = None
+            if len(self._seen) > _SEEN_MAX:
+                del self._seen[next(iter(self._seen))]
             return True
 
     def _append(self, line: bytes, durable: bool) -> None:
