@@ -21,7 +21,7 @@ pub mod document;
 pub mod exhibit;
 mod onyx;
 pub(crate) mod picture;
-mod provenance;
+pub(crate) mod provenance;
 mod red_belly;
 mod speedex;
 
@@ -186,7 +186,8 @@ fn write(folder: &Path, exhibit: &Exhibit, chart: &Chart, told: &Value) -> std::
     let title = format!("{} {}: {} ({})", exhibit.paper.name(), exhibit.id, exhibit.title, exhibit.kind.name());
     std::fs::write(path("json"), format!("{told:#}\n"))?;
     std::fs::write(path("csv"), chart.csv(exhibit.kind.name()))?;
-    std::fs::write(path("svg"), picture::svg(&title, chart, exhibit.plot.as_ref()))
+    let taken = provenance::line(&told["provenance"]);
+    std::fs::write(path("svg"), picture::svg((&title, &taken), chart, exhibit.plot.as_ref(), exhibit.points))
 }
 
 #[cfg(test)]

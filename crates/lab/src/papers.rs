@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use anyhow::Context;
 use bench::measurement::{ascending, threads};
 use bench::paper::ClaimTally;
+use bench::paper::chart::cell_text;
 use bench::paper::document;
 use bench::paper::exhibit::{Paper, PaperOptions, RunSize};
 use clap::{Args, Command};
@@ -170,12 +171,9 @@ fn print(report: &Value, json: bool) {
         return;
     }
     for exhibit in report["exhibits"].as_array().into_iter().flatten() {
-        let mut shown = exhibit.clone();
-        let fields = shown.as_object_mut().into_iter();
-        fields.for_each(|fields| {
-            fields.retain(|name, _| !["claims", "the_paper_says", "columns", "provenance"].contains(&name.as_str()))
-        });
-        println!("{}", terminal::text(&shown));
+        let text = |name: &str| exhibit[name].as_str().unwrap_or_default();
+        println!("{} {} ({}): {} ({})", text("paper"), text("id"), text("section"), text("title"), text("kind"));
+        println!("{}\n\n{}", text("method"), table(exhibit));
         for value in exhibit["the_paper_says"].as_array().into_iter().flatten() {
             let text = |name: &str| value[name].as_str().unwrap_or_default();
             println!("the paper, {}: {}: {}", text("section"), text("what"), text("value"));
@@ -188,6 +186,29 @@ fn print(report: &Value, json: bool) {
         }
         println!();
     }
+}
+
+/// The rows of an exhibit as lines, with its columns in their order: numbers to the right, a list of numbers below.
+fn table(exhibit: &Value) -> String {
+    let list = |name: &str| exhibit[name].as_array().into_iter().flatten();
+    let columns: Vec<&str> = list("columns").filter_map(Value::as_str).collect();
+    let is_list = |column: &str| list("rows").any(|row| row[column].is_array());
+    let (lists, columns): (Vec<&str>, Vec<&str>) = columns.into_iter().partition(|column| is_list(column));
+    let cells = |row: &Value| columns.iter().map(|column| cell_text(&row[*column])).collect::<Vec<String>>();
+    let head = columns.iter().map(|column| (*column).to_owned()).collect();
+    let lines: Vec<Vec<String>> = std::iter::once(head).chain(list("rows").map(cells)).collect();
+    let width = |at: usize| lines.iter().map(|line| line[at].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..columns.len()).map(width).collect();
+    let is_text = |column: &str| list("rows").any(|row| row[column].is_string());
+    let padded = |line: &Vec<String>| {
+        let cells = line.iter().enumerate().map(|(at, cell)| match is_text(columns[at]) {
+            true => format!("{cell:<width$}", width = widths[at]),
+            false => format!("{cell:>width$}", width = widths[at]),
+        });
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned() + "\n"
+    };
+    let below = lists.iter().flat_map(|column| list("rows").map(move |row| format!("{column}: {}\n", row[*column])));
+    lines.iter().map(padded).chain(below).collect()
 }
 
 impl DocumentArgs {
@@ -214,6 +235,16 @@ impl DocumentArgs {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_table_has_its_columns_and_rows_in_their_order() {
+        let rows = serde_json::json!([
+            { "who": "ours", "count": 1_200, "ms": 0.5, "each": [1, 2] }, { "who": "a loop", "count": 7, "ms": null },
+        ]);
+        let exhibit = serde_json::json!({ "columns": ["who", "count", "ms", "each"], "rows": rows });
+        let expected = "who     count   ms\nours    1,200  0.5\na loop      7    –\neach: [1,2]\neach: null\n";
+        assert_eq!(table(&exhibit), expected);
+    }
 
     #[test]
     fn a_claim_that_fails_although_it_should_hold_is_an_error_that_names_it() {

@@ -57,11 +57,17 @@ fn flat(value: &Value, path: &str) -> Vec<(String, String)> {
 fn cell(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
-        Value::Number(number) if number.is_f64() => format!("{:.4}", number.as_f64().unwrap_or(f64::NAN)),
+        Value::Number(number) if number.is_f64() => decimal(number.as_f64().unwrap_or(f64::NAN)),
         Value::Null => "-".into(),
         Value::Array(items) => items.iter().map(cell).collect::<Vec<_>>().join(", "),
         other => other.to_string(),
     }
+}
+
+/// At most four places, and none that are zero.
+fn decimal(value: f64) -> String {
+    let text = format!("{value:.4}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 #[cfg(test)]
@@ -74,7 +80,7 @@ mod tests {
         let report = json!({"suite": "s", "rows": [
             {"n": 1, "t": {"a": 0.5}}, {"x": [1, 2]}, {"n": 20, "t": {"a": null}},
         ]});
-        assert_eq!(text(&report), "suite: s\n\nn         1  20\nt.a  0.5000   -\n\nx  1, 2\n");
+        assert_eq!(text(&report), "suite: s\n\nn         1  20\nt.a  0.5   -\n\nx  1, 2\n");
         let long = "a".repeat(33);
         assert_eq!(text(&json!({"rows": [{"n": 1, "text": long}]})), format!("\nn: 1; text: {long}\n"));
     }

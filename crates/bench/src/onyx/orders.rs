@@ -262,7 +262,7 @@ pub(crate) fn figure_9(options: &PaperOptions) -> Chart {
         traded.0.iter().for_each(|order| counts[((order.1 / SLICE) as usize).min(slices - 1)] += 1.0);
         let per_second = SLICE as f64 / 1e6;
         let points = counts.iter().enumerate().map(|(at, count)| (at as f64 * 10.0, count / per_second)).collect();
-        chart.series.push(ChartSeries { name: name.into(), points });
+        chart.series.push(ChartSeries { name: name.into(), points, ..ChartSeries::default() });
     }
     chart
 }
@@ -299,6 +299,6 @@ pub(crate) fn figure_10(options: &PaperOptions) -> Chart {
         let row = [gateways, levels].map(Value::from).into_iter().chain(gains.map(rounded));
         chart.table.push(row.chain([Value::from(queue.events + twin.events)]).collect());
     }
-    chart.series.push(ChartSeries { name: "LOQ over SimplePQ".into(), points });
+    chart.series.push(ChartSeries { name: "LOQ over SimplePQ".into(), points, ..ChartSeries::default() });
     chart
 }

@@ -67,7 +67,7 @@ fn compare(
             false => arrived.traded.iter().for_each(|order| count(order.1)),
         }
         let points = slices.iter().enumerate().map(|(at, count)| (at as f64 * 10.0, count / 10.0)).collect();
-        chart.series.push(ChartSeries { name: (*name).into(), points });
+        chart.series.push(ChartSeries { name: (*name).into(), points, ..ChartSeries::default() });
         outcomes.push(found);
     }
     (chart, outcomes)

@@ -150,6 +150,12 @@ pub(crate) fn table_4(_: &PaperOptions) -> Chart {
     Chart { method: method.into(), columns, table: [100, 1_000].map(row).into(), ..Chart::default() }
 }
 
+/// The same, drawn in a panel of its own.
+fn curve_of_panel(chart: &mut Chart, name: &str, panel: &'static str, spread: &Spread) {
+    chart.table.push(percentiles(&format!("{name} {panel}"), spread));
+    chart.series.push(ChartSeries { panel, ..distribution(name, spread) });
+}
+
 fn curve(chart: &mut Chart, name: &str, spread: &Spread) {
     chart.table.push(percentiles(name, spread));
     chart.series.push(distribution(name, spread));
@@ -185,7 +191,8 @@ pub(crate) fn figure_3(options: &PaperOptions) -> Chart {
         curves[1].push((f64::from(receivers), tree));
     }
     let named = ["direct", "tree"].into_iter().zip(curves);
-    chart.series = named.map(|(name, points)| ChartSeries { name: name.into(), points }).collect();
+    let series = |(name, points): (&str, _)| ChartSeries { name: name.into(), points, ..ChartSeries::default() };
+    chart.series = named.map(series).collect();
     chart
 }
 
@@ -200,7 +207,7 @@ pub(crate) fn figure_6(options: &PaperOptions) -> Chart {
         let figures = held(plan, 97, options.of(50_000), options);
         let fair = rounded(figures.window.share_up_to(1.0));
         for (what, spread) in [("window", &figures.window), ("latency", &figures.oml), ("held", &figures.held)] {
-            curve(&mut chart, &format!("{name} {what}"), spread);
+            curve_of_panel(&mut chart, name, what, spread);
             if let Some(row) = chart.table.last_mut() {
                 row.push(fair.clone());
             }
@@ -236,9 +243,10 @@ pub(crate) fn figure_14(options: &PaperOptions) -> Chart {
     for hedging in 0..=2 {
         let figures = simulated(100, Some(2), hedging, options);
         let medians = figures.oml_by_packet.chunks(1_000).map(|window| Spread::new(window.to_vec()).at(0.5)).collect();
-        curve(&mut chart, &format!("H={hedging} latency"), &figures.oml);
-        curve(&mut chart, &format!("H={hedging} window"), &figures.window);
-        curve(&mut chart, &format!("H={hedging} medians"), &Spread::new(medians));
+        let panels = [("window", &figures.window), ("latency", &figures.oml), ("medians", &Spread::new(medians))];
+        for (panel, spread) in panels {
+            curve_of_panel(&mut chart, &format!("H={hedging}"), panel, spread);
+        }
     }
     chart
 }
@@ -263,7 +271,7 @@ pub(crate) fn figure_21(options: &PaperOptions) -> Chart {
             chart.table.push(percentiles(&format!("{name}, median"), &Spread::new(at(0.5))));
             chart.table.push(percentiles(&format!("{name}, p95"), &Spread::new(at(0.95))));
             let points = (0..).map(f64::from).zip(at(0.95)).collect();
-            chart.series.push(ChartSeries { name, points });
+            chart.series.push(ChartSeries { name, points, ..ChartSeries::default() });
         }
     }
     chart

@@ -17,6 +17,9 @@ use crate::payments_lane::PaymentsLaneOptions;
 
 const QUOTED: &str = "§5, table 2";
 
+/// Payments a second of four validators, by shards.
+const FOUR: &[(f64, f64)] = &[(1.0, 48_667.0), (2.0, 92_115.0), (4.0, 183_380.0)];
+
 pub(super) const EXHIBITS: &[Exhibit] = &[
     Exhibit {
         paper: Paper::Accept,
@@ -32,6 +35,10 @@ pub(super) const EXHIBITS: &[Exhibit] = &[
         ],
         claims: claims::FIGURE_1,
         unmet: &[],
+        points: &[
+            ("the paper, a machine of 32 threads a shard", FOUR),
+            ("the paper, 37 shards", &[(37.0, 1_449_847.0)]),
+        ],
         rests_on: &[],
         run: ExhibitRun::Run(figure_1),
     },
@@ -42,7 +49,7 @@ pub(super) const EXHIBITS: &[Exhibit] = &[
         title: "cost of signatures by scheme, trees of 64",
         kind: Measured,
         seconds: (2, 10),
-        plot: Some(ChartPlot { x: "operation", y: "ns", by: &["scheme"], log: (false, false) }),
+        plot: Some(ChartPlot { x: "operation", y: "ns", by: &["scheme"], log: (false, true) }),
         says: &[
             ("naive: sign, verify, verify in a batch of 64", "29,967; 100,663; 51,247 ns", "table 1"),
             ("Merkle: sign, verify a new root, a known root", "2,709; 106,771; 6,473 ns", "table 1"),
@@ -50,6 +57,11 @@ pub(super) const EXHIBITS: &[Exhibit] = &[
         ],
         claims: claims::TABLE_1,
         unmet: &[],
+        points: &[
+            ("the paper, scheme naive", &[(0.0, 29_967.0), (1.0, 100_663.0), (2.0, 51_247.0)]),
+            ("the paper, scheme merkle", &[(0.0, 2_709.0), (1.0, 6_473.0), (3.0, 106_771.0)]),
+            ("the paper, scheme bls", &[(0.0, 640_205.0), (1.0, 1_918_578.0)]),
+        ],
         rests_on: &[],
         run: ExhibitRun::Run(table_1),
     },
@@ -68,6 +80,11 @@ pub(super) const EXHIBITS: &[Exhibit] = &[
         ],
         claims: claims::TABLE_2,
         unmet: &[],
+        points: &[
+            ("the paper, validators 4", FOUR),
+            ("the paper, validators 10", &[(1.0, 34_451.0), (2.0, 72_079.0), (4.0, 141_767.0)]),
+            ("the paper, validators 28", &[(1.0, 22_015.0), (2.0, 44_764.0), (4.0, 80_917.0)]),
+        ],
         rests_on: &[],
         run: ExhibitRun::Run(table_2),
     },
@@ -82,6 +99,7 @@ pub(super) const EXHIBITS: &[Exhibit] = &[
         says: &[("the best size of ten validators", "80.4 by the formula, 64 to 128 measured", "§3.3, §4")],
         claims: claims::TREES,
         unmet: claims::TREES_UNMET,
+        points: &[],
         rests_on: &[],
         run: ExhibitRun::Run(trees),
     },
@@ -96,6 +114,7 @@ pub(super) const EXHIBITS: &[Exhibit] = &[
         says: &[("BLS is faster than naive, than Merkle, from", "n > 37 and n > 475", "§4.1")],
         claims: claims::BLS,
         unmet: &[],
+        points: &[],
         rests_on: &[],
         run: ExhibitRun::Run(bls),
     },
@@ -110,6 +129,7 @@ pub(super) const EXHIBITS: &[Exhibit] = &[
         says: &[("one thread a processor of 32, inserts/s: sync.Map, their map", "704,000; 33,000,000", "§4.2")],
         claims: claims::SPENT,
         unmet: &[],
+        points: &[],
         rests_on: &[],
         run: ExhibitRun::Run(spent),
     },

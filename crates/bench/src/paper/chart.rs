@@ -1,6 +1,5 @@
 //! A table, or curves with the table of what they say.
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use fairnet::sim::Spread;
@@ -13,14 +12,23 @@ pub struct ChartSeries {
     pub name: String,
     /// Its points.
     pub points: Vec<(f64, f64)>,
+    /// Points that are beyond all numbers, by `x`, with what their cell says. They are drawn at the upper edge.
+    pub beyond: Vec<(f64, String)>,
+    /// The heading of the panel that it is drawn in: curves of one panel share their axes.
+    pub panel: &'static str,
+    /// Whether the paper says so, and nothing here.
+    pub is_quoted: bool,
 }
+
+/// Points that a paper states, in units of the axes: their name in the legend, and where they are.
+pub type QuotedPoints = (&'static str, &'static [(f64, f64)]);
 
 /// How curves, or bars where `x` is text, are made from the rows of a table.
 #[derive(Clone, Copy, Debug)]
 pub struct ChartPlot {
     /// The column along the horizontal axis.
     pub x: &'static str,
-    /// The column along the vertical axis.
+    /// The column along the vertical axis; of several, separated by commas, each has a panel.
     pub y: &'static str,
     /// Columns whose values make a curve of their own.
     pub by: &'static [&'static str],
@@ -71,7 +79,7 @@ pub(crate) fn distribution(name: &str, spread: &Spread) -> ChartSeries {
         let share = step as f64 / POINTS as f64;
         (spread.at(share), share)
     };
-    ChartSeries { name: name.into(), points: (0..=POINTS).map(point).collect() }
+    ChartSeries { name: name.into(), points: (0..=POINTS).map(point).collect(), ..ChartSeries::default() }
 }
 
 /// The number in a cell. Text that says *infinite* or *over* a number counts as infinite.
@@ -165,18 +173,25 @@ impl Chart {
     /// Its own curves, or those that `plot` makes from the rows.
     pub fn curves(&self, plot: Option<&ChartPlot>) -> Vec<ChartSeries> {
         let Some(plot) = plot.filter(|_| self.series.is_empty()) else { return self.series.clone() };
-        let mut names = Vec::new();
-        let mut curves: BTreeMap<String, Vec<(f64, f64)>> = BTreeMap::new();
+        let mut curves: Vec<ChartSeries> = Vec::new();
         for row in self.rows() {
-            let (Some(x), Some(y)) = (cell_number(&row[plot.x]), cell_number(&row[plot.y])) else { continue };
+            let Some(x) = cell_number(&row[plot.x]) else { continue };
             let name = group_name(&row, plot.by);
-            if !curves.contains_key(&name) {
-                names.push(name.clone());
+            for column in plot.y.split(", ") {
+                let Some(y) = cell_number(&row[column]) else { continue };
+                let panel = if column == plot.y { "" } else { column };
+                let is_of = |known: &ChartSeries| known.name == name && known.panel == panel;
+                let at = curves.iter().position(is_of).unwrap_or(curves.len());
+                if at == curves.len() {
+                    curves.push(ChartSeries { name: name.clone(), panel, ..ChartSeries::default() });
+                }
+                match y.is_finite() {
+                    true => curves[at].points.push((x, y)),
+                    false => curves[at].beyond.push((x, cell_text(&row[column]))),
+                }
             }
-            curves.entry(name).or_default().push((x, y));
         }
-        let curve = |name: String| ChartSeries { points: curves.remove(&name).unwrap_or_default(), name };
-        names.into_iter().map(curve).collect()
+        curves
     }
 
     /// A comment with the kind and the method, the table, and the points of all curves.
@@ -246,6 +261,17 @@ mod tests {
         let plot = ChartPlot { x: "x", y: "y", by: &["by"], log: (false, false) };
         let curves: Vec<_> = chart.curves(Some(&plot)).into_iter().map(|one| (one.name, one.points)).collect();
         assert_eq!(curves, [("by a".into(), vec![(1.0, 2.0)]), ("by b".into(), vec![(3.0, 4.0)])]);
+    }
+
+    #[test]
+    fn columns_are_curves_and_what_is_beyond_all_numbers_keeps_its_text() {
+        let rows = [json!({ "x": 1, "y": 2, "z": "over 1600", "by": "a" })];
+        let chart = Chart::of("by hand", &[("x", "/x"), ("y", "/y"), ("z", "/z"), ("by", "/by")], &rows);
+        let curves = chart.curves(Some(&ChartPlot { x: "x", y: "y, z", by: &["by"], log: (false, false) }));
+        let names = curves.iter().map(|one| (one.panel, one.name.as_str()));
+        assert_eq!(names.collect::<Vec<_>>(), [("y", "by a"), ("z", "by a")]);
+        assert_eq!((&curves[0].points[..], &curves[1].points[..]), (&[(1.0, 2.0)][..], &[][..]));
+        assert_eq!(curves[1].beyond, [(1.0, "over 1600".to_owned())]);
     }
 
     #[test]

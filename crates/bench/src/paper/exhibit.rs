@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use super::chart::{Chart, ChartPlot};
+use super::chart::{Chart, ChartPlot, QuotedPoints};
 use super::circumstances::RunCircumstances;
 use super::claim::ShapeClaim;
 
@@ -179,6 +179,8 @@ pub struct Exhibit {
     pub plot: Option<ChartPlot>,
     /// What the paper says.
     pub says: &'static [PaperValue],
+    /// What of it is drawn beside; of bars, the first number is the place of the bar.
+    pub points: &'static [QuotedPoints],
     /// What must hold of its rows.
     pub claims: &'static [ShapeClaim],
     /// Claims that are known not to hold, each with the reason.

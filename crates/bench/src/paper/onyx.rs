@@ -42,6 +42,7 @@ const fn onyx(
         says: &[],
         claims: &[],
         unmet: &[],
+        points: &[],
         rests_on: &[],
         run,
     }
@@ -87,6 +88,10 @@ pub(super) const EXHIBITS: &[Exhibit] = &[
     onyx("figure-2", "§3", "overview of Onyx", Quoted, models::figure_2),
     Exhibit {
         claims: claims::FIGURE_3,
+        points: &[
+            ("the paper's table 3, direct", &[(10.0, 66.0), (100.0, 351.0)]),
+            ("the paper's table 3, tree", &[(10.0, 66.0), (100.0, 139.0), (1_000.0, 217.0)]),
+        ],
         rests_on: TREE,
         ..onyx("figure-3", "§4", "a tree scales", Simulated, trees::figure_3)
     },
@@ -95,17 +100,20 @@ pub(super) const EXHIBITS: &[Exhibit] = &[
         claims: claims::FIGURE_5,
         unmet: claims::FIGURE_5_UNMET,
         says: &[("medians: tree, direct, transit gateway", "129, 254, 228 µs", "§6.1")],
+        points: &[("the paper, tree", &[(129.0, 0.5)]), ("the paper, direct", &[(254.0, 0.5)])],
         ..onyx("figure-5", "§6.1", "a tree against direct sends", Measured, sockets::figure_5)
     },
     Exhibit {
         claims: claims::FIGURE_6,
         says: &[("delivery windows within 1 µs, H = 2 and H = 0", "92 and 87 %", "§6.2")],
+        points: &[("the paper, H=2", &[(1.0, 0.92)]), ("the paper, H=0", &[(1.0, 0.87)])],
         rests_on: TREE,
         ..onyx("figure-6", "§6.2", "delivery window, latency and holding time", Simulated, trees::figure_6)
     },
     Exhibit {
         claims: claims::FIGURE_7,
         says: &[("median of 1,000 receivers with hold", "at most 250 µs", "§6.3")],
+        points: &[("the paper, N=1000 held, at most", &[(250.0, 0.5)])],
         rests_on: TREE,
         ..onyx("figure-7", "§6.3", "latency of 100 and 1,000 receivers", Simulated, trees::figure_7)
     },
@@ -121,6 +129,7 @@ pub(super) const EXHIBITS: &[Exhibit] = &[
     Exhibit {
         claims: claims::FIGURE_10,
         says: &[("11 levels: trades in bursts, latency", "+137 %, -70 %", "§6.4")],
+        points: &[("the paper", &[(11.0, 137.0)])],
         ..onyx("figure-10", "§6.4", "gain of classes by book depth", Simulated, orders::figure_10)
     },
     Exhibit {
@@ -143,6 +152,7 @@ pub(super) const EXHIBITS: &[Exhibit] = &[
     Exhibit {
         claims: claims::FIGURE_14,
         says: &[("p99 of the window, H = 0 and 1", "350 and 150 µs", "§6.5.1")],
+        points: &[("the paper, H=0", &[(350.0, 0.99)]), ("the paper, H=1", &[(150.0, 0.99)])],
         rests_on: TREE,
         ..onyx("figure-14", "§6.5.1", "latency and delivery window by H, rare stragglers", Simulated, trees::figure_14)
     },

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use super::chart::cell_text;
 use super::exhibit::{Exhibit, PaperOptions};
 
 /// What is known before an exhibit runs.
@@ -41,6 +42,28 @@ impl Provenance {
             "kind": exhibit.kind.name(),
         })
     }
+}
+
+/// Where a picture is taken that no exhibit is of, in a line.
+pub(crate) fn here() -> String {
+    let cores = std::thread::available_parallelism().map_or(0, usize::from);
+    format!("commit {}, rules {}, {} ({cores} cores)", commit(), ledger::RULES_NEWEST, processor())
+}
+
+/// Where a picture was taken, in a line.
+pub(super) fn line(told: &Value) -> String {
+    let part = |at: &str| told.pointer(at).map(cell_text).unwrap_or_else(|| "unknown".into());
+    format!(
+        "{}, size {}, commit {}, rules {}, {} build, {} ({} cores), load {}",
+        part("/kind"),
+        part("/size"),
+        part("/commit"),
+        part("/rules"),
+        part("/build"),
+        part("/processor"),
+        part("/cores"),
+        part("/load_before/0"),
+    )
 }
 
 /// The command that runs an exhibit again.

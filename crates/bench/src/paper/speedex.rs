@@ -40,6 +40,7 @@ const fn speedex(
         says: &[],
         claims: &[],
         unmet: &[],
+        points: &[],
         rests_on: &[],
         run,
     }
@@ -51,7 +52,7 @@ const fn plot(x: &'static str, y: &'static str, by: &'static [&'static str], log
 
 pub(super) const EXHIBITS: &[Exhibit] = &[
     Exhibit {
-        plot: plot("-log2 μ", "Tâtonnement", &["ε"], (false, true)),
+        plot: plot("-log2 μ", "Newton, Tâtonnement", &["ε"], (false, true)),
         says: &[("offers at μ = 2^-10, ε = 2^-15", "a few hundred; read off the plot", "§6.1")],
         claims: claims::FIGURE_2,
         ..speedex("figure-2", "§6.1", "the fewest offers with prices within 0.25 s", (40, 900), prices::figure_2)
@@ -141,6 +142,7 @@ pub(super) const EXHIBITS: &[Exhibit] = &[
     Exhibit {
         plot: plot("accounts", "tx/s", &[], (true, false)),
         says: &[("100 accounts", "1.7 million/s", "§7.1"), ("10 million accounts", "210,000/s: 8 times fewer", "§7.1")],
+        points: &[("the paper", &[(1e2, 1.7e6), (1e7, 2.1e5)])],
         claims: claims::ORDER_BOOK,
         ..speedex("section-7.1-orderbook", "§7.1", "a serial exchange with one order book", (5, 60), orderbook)
     },
@@ -150,6 +152,7 @@ pub(super) const EXHIBITS: &[Exhibit] = &[
             ("48, 24, 12, 6 threads", "375,000; 215,000; 114,000; 60,000/s", "§7.1"),
             ("over one thread", "34.8, 20.0, 10.6, 5.6 times", "§7.1"),
         ],
+        points: &[("the paper", &[(6.0, 6e4), (12.0, 1.14e5), (24.0, 2.15e5), (48.0, 3.75e5)])],
         claims: claims::PAYMENTS,
         ..speedex("section-7.1-payments", "§7.1", "payments in 50 assets", (5, 300), payments)
     },
@@ -164,6 +167,7 @@ pub(super) const EXHIBITS: &[Exhibit] = &[
             ("500,000 transactions, 24 and 48 threads", "0.13 and 0.07 s: 21.0 and 38.4 times", "appendix I"),
             ("contested, 10,000 accounts", "0.10 s: at most 5.3 times", "appendix I"),
         ],
+        points: &[("the paper, 500,000 transactions", &[(24.0, 130.0), (48.0, 70.0)])],
         claims: claims::FILTER,
         ..speedex("appendix-i-filter", "appendix I", "the deterministic filter, and a contested one", (6, 200), filter)
     },

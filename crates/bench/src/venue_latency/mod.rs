@@ -216,7 +216,9 @@ fn picture(rows: &[Value]) -> String {
     let columns = [("1 / (1 - share)", "/nines"), ("µs", "/us"), ("which", "/which")];
     let plot = ChartPlot { x: "1 / (1 - share)", y: "µs", by: &["which"], log: (true, true) };
     let method = "an order from its bytes at the socket until its execution is told";
-    crate::paper::picture::svg("an order until its execution", &Chart::of(method, &columns, rows), Some(&plot))
+    let taken = crate::paper::provenance::here();
+    let chart = Chart::of(method, &columns, rows);
+    crate::paper::picture::svg(("an order until its execution", &taken), &chart, Some(&plot), &[])
 }
 
 #[cfg(test)]
