@@ -23,6 +23,7 @@ mod onyx;
 pub(crate) mod picture;
 pub(crate) mod provenance;
 mod red_belly;
+pub mod sheet;
 mod speedex;
 
 use std::path::Path;

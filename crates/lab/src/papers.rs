@@ -1,6 +1,6 @@
 //! `walras-lab bench PAPER`: tables and figures of the five papers, and the tables of documents that are made of them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use bench::measurement::{ascending, threads};
@@ -8,6 +8,7 @@ use bench::paper::ClaimTally;
 use bench::paper::chart::cell_text;
 use bench::paper::document;
 use bench::paper::exhibit::{Paper, PaperOptions, RunSize};
+use bench::paper::sheet::sheet;
 use clap::{Args, Command};
 use serde_json::Value;
 
@@ -58,7 +59,8 @@ pub struct PaperArgs {
 
 /// Make the tables of a document anew from what exhibits wrote with `--out`.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  walras-lab bench document\n  walras-lab bench document --check")]
+#[command(after_help = "Examples:\n  walras-lab bench document\n  walras-lab bench document --check
+  walras-lab bench document --sheet docs/exhibits.md")]
 pub struct DocumentArgs {
     /// The document.
     #[arg(default_value = "docs/benchmarks.md")]
@@ -66,7 +68,10 @@ pub struct DocumentArgs {
     /// The folder that exhibits wrote into, beside the document or below it.
     #[arg(long, default_value = "docs/figures")]
     figures: PathBuf,
-    /// Write nothing; fail if a table differs from its data.
+    /// A page with a thumbnail of every exhibit, made of the same folder.
+    #[arg(long, value_name = "PAGE")]
+    sheet: Option<PathBuf>,
+    /// Write nothing; fail if a table, or the page, differs from its data.
     #[arg(long)]
     check: bool,
 }
@@ -216,19 +221,34 @@ impl DocumentArgs {
     pub fn run(&self, json: bool) -> anyhow::Result<()> {
         let path = self.document.display().to_string();
         let text = std::fs::read_to_string(&self.document).with_context(|| path.clone())?;
-        let folder = self.document.parent().unwrap_or(std::path::Path::new(""));
-        let link = self.figures.strip_prefix(folder).unwrap_or(&self.figures).display().to_string();
-        let made = document::with_tables(&text, &self.figures, &link)?;
-        let (tables, differs) = (document::shown(&text).len(), made != text);
-        if self.check && differs {
-            anyhow::bail!("{path}: a table differs from its data; `walras-lab bench document` makes it anew");
+        let made = document::with_tables(&text, &self.figures, &self.link(&self.document))?;
+        let mut changed = self.renew(&self.document, &text, &made)?;
+        if let Some(page) = &self.sheet {
+            let before = std::fs::read_to_string(page).unwrap_or_default();
+            changed |= self.renew(page, &before, &sheet(&self.figures, &self.link(page))?)?;
         }
-        if differs {
-            std::fs::write(&self.document, made).with_context(|| path.clone())?;
-        }
-        let changed = differs && !self.check;
+        let tables = document::shown(&text).len();
         terminal::print_figures(&serde_json::json!({ "document": path, "tables": tables, "changed": changed }), json);
         Ok(())
+    }
+
+    /// How a document names the folder of the figures.
+    fn link(&self, document: &Path) -> String {
+        let folder = document.parent().unwrap_or(Path::new(""));
+        self.figures.strip_prefix(folder).unwrap_or(&self.figures).display().to_string()
+    }
+
+    /// Writes what differs, or fails about it where it is only checked; whether something was written.
+    fn renew(&self, path: &Path, before: &str, made: &str) -> anyhow::Result<bool> {
+        let (name, differs) = (path.display(), made != before);
+        anyhow::ensure!(
+            !(self.check && differs),
+            "{name}: it differs from its data; `walras-lab bench document` makes it anew"
+        );
+        if differs {
+            std::fs::write(path, made).with_context(|| name.to_string())?;
+        }
+        Ok(differs)
     }
 }
 

@@ -1,6 +1,6 @@
 //! `walras-lab replay`: the daily batches of SPEEDEX §6.2, through the whole ledger.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
@@ -270,17 +270,20 @@ fn traders() -> Vec<Trader> {
     (0..ACCOUNTS).map(trader).collect()
 }
 
-/// Deviation of batch prices from the day's: median and largest, over assets that traded on the day. Valuations have
-/// no unit, so they are scaled to agree for the median asset before they are compared.
+/// Deviation of batch prices from the day's: median and largest, over assets that traded in the batch. What nobody
+/// sold or bought there has a valuation and no price. Valuations have no unit, so they are scaled to agree for the
+/// median asset before they are compared.
 fn deviation(history: &History, day: usize, applied: &Applied) -> (f64, f64) {
-    let traded = (0..history.symbols.len()).filter(|asset| history.days[day].volumes[*asset] > 0.0);
+    let trades = applied.batch.trades.iter().filter(|trade| trade.sold > 0);
+    let traded: BTreeSet<usize> =
+        trades.flat_map(|trade| [trade.pair.sell, trade.pair.buy]).map(|asset| asset.0 as usize).collect();
     let ratio = |asset: usize| applied.batch.valuations[asset].to_f64() / history.unit_price(day, asset);
-    let mut ratios: Vec<f64> = traded.map(ratio).collect();
+    let mut ratios: Vec<f64> = traded.into_iter().map(ratio).collect();
     ratios.sort_by(f64::total_cmp);
-    let middle = ratios[ratios.len() / 2];
+    let Some(middle) = ratios.get(ratios.len() / 2).copied() else { return (0.0, 0.0) };
     let mut deviations: Vec<f64> = ratios.iter().map(|ratio| (ratio / middle - 1.0).abs()).collect();
     deviations.sort_by(f64::total_cmp);
-    (deviations[deviations.len() / 2], *deviations.last().expect("some asset traded"))
+    (deviations[deviations.len() / 2], deviations.last().copied().unwrap_or_default())
 }
 
 /// Value in dollars of the day's sales at the day's prices.

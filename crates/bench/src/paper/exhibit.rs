@@ -38,6 +38,17 @@ impl Paper {
         }
     }
 
+    /// Its name for people.
+    pub const fn title(self) -> &'static str {
+        match self {
+            Paper::Speedex => "SPEEDEX",
+            Paper::RedBelly => "Smart Red Belly",
+            Paper::BlockStm => "Block-STM",
+            Paper::Accept => "Accept",
+            Paper::Onyx => "Onyx",
+        }
+    }
+
     /// Whether its figures are of the ledger, so that other rules may give other figures.
     pub const fn rests_on_rules(self) -> bool {
         matches!(self, Paper::Speedex | Paper::RedBelly)
