@@ -28,6 +28,7 @@ pub mod payments_lane;
 pub mod population;
 pub mod recovery;
 pub mod registry;
+pub mod room;
 pub mod scaling;
 pub mod sealed;
 pub mod settle;

@@ -18,11 +18,12 @@ const fn row<Options: Measurement>(name: &'static str) -> BenchRow {
 }
 
 /// Every measurement.
-pub static BENCHES: [BenchRow; 20] = [
+pub static BENCHES: [BenchRow; 21] = [
     row::<crate::clearing::ClearingOptions>("clearing"),
     row::<crate::exchange::ExchangeArgs>("exchange"),
     row::<crate::hostile::HostileOptions>("hostile"),
     row::<crate::recovery::RecoveryArgs>("recovery"),
+    row::<crate::room::RoomArgs>("room"),
     row::<crate::floods::FloodsOptions>("floods"),
     row::<crate::payments::PaymentsOptions>("payments"),
     row::<crate::evm_rpc::EvmRpcOptions>("evm-rpc"),
