@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use api::{PlacedBody, PlacedResult, ReportBody};
 use doors::Http;
@@ -40,6 +40,8 @@ pub(super) const LIFE: u64 = 32;
 const SETTLE_BYTES: u32 = 1 << 20;
 /// Heights that the order lives from which all take.
 const RESTS: u64 = 80_000;
+/// How long all fills of a rate take to settle at most.
+const SETTLES_WITHIN: Duration = Duration::from_secs(60);
 /// Of those who trade, the one who quotes.
 const MAKER: usize = usize::MAX;
 
@@ -97,8 +99,10 @@ fn genesis(traders: usize, delay: Delay) -> Genesis {
     }
 }
 
-fn config() -> Config {
+fn config(quiet_ms: u64) -> Config {
     let mut config = Config::default();
+    // The node makes a block before its venue takes the chain for dead.
+    config.venue.quiet_ms = quiet_ms;
     config.http.listen.set_port(0);
     config.blocks.interval_ms = INTERVAL_MS;
     config.blocks.threads = 1;
@@ -116,7 +120,12 @@ impl Market {
     /// Starts a node and its venue, and opens the market for so many traders.
     pub(super) fn open(folder: &Path, traders: usize, delay: Delay) -> Result<Market, Error> {
         let runtime = tokio::runtime::Runtime::new()?;
-        let node = runtime.block_on(Node::start(config(), &genesis(traders, delay), &folder.join("data"), None))?;
+        let node = runtime.block_on(Node::start(
+            config(delay.ms / 2),
+            &genesis(traders, delay),
+            &folder.join("data"),
+            None,
+        ))?;
         let venues = folder.join("venues");
         prepare_incarnation(&venues, VENUE, 0)?;
         let any = std::net::SocketAddr::from(([127, 0, 0, 1], 0));
@@ -197,6 +206,18 @@ impl Market {
     pub(super) fn unsettled(&self) -> u64 {
         let view = self.pit.view();
         view.fills - view.settled
+    }
+
+    /// Waits until all fills are settled: what a rate leaves behind must not pause the next one.
+    pub(super) fn settle_all(&self) -> Result<(), Error> {
+        let begun = Instant::now();
+        while self.unsettled() > 0 {
+            if begun.elapsed() > SETTLES_WITHIN {
+                return Err(format!("{} fills are not settled after a minute", self.unsettled()).into());
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
     }
 
     pub(super) fn scope(&self) -> RequestScope {
