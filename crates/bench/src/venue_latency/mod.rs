@@ -174,7 +174,7 @@ struct Driven {
 /// Sends so many orders over all lines in turn, and waits until all are executed. They are signed as late as can be, or
 /// their lives would have to be long.
 fn drive(market: &Market, lines: &mut [Line], orders: usize, pace: Pace) -> Result<Driven, Error> {
-    market.settle_all()?;
+    market.until_few_unsettled()?;
     market.refill()?;
     let heard = Heard::new(market.references(orders), orders);
     let (heard, count) = (&heard, lines.len());
