@@ -12,7 +12,7 @@
 //! whoever proposes: a process that does not approve withdraws once, also if the ledger has nothing to withdraw. An
 //! operator who says nothing leaves the approval to the account's owner, but
 //! for rules that the program cannot follow. Of rules that are confirmed it says by itself whether it can follow them,
-//! so that who installs late is drawn again.
+//! so that who installs late is drawn again. It says that first: a presence alone seldom gets a seat.
 //!
 //! **Properties.** Pure. At most one transaction is pending. It is signed apart from the pool and from the ledger,
 //! because the key may be in another process that takes its time. A crash loses nothing: the ledger says what is due.
@@ -87,40 +87,52 @@ impl Attendance {
         let own = all.registry.iter().filter(|one| one.member.key == key).find(counts)?;
         let (network, chain, account) = (ledger.network(), ledger.chain(), own.member.account);
         let usual = next + UNTIL_USUAL;
-        let (says, until) = match () {
-            _ if schedule.is_fixed() => return None,
+        if schedule.is_fixed() {
+            return None;
+        }
+        // Few seats are for accounts that are not ready, however present. A follower may get one post into an epoch.
+        let (says, until) = match self.readiness(ledger, &account) {
+            Some(says) => (says, usual),
             // At the boundary itself the next epoch is due.
-            _ if own.is_staked() && !own.is_present_for(epoch) => {
+            None if own.is_staked() && !own.is_present_for(epoch) => {
                 (ValidatorSays::Present { epoch }, usual.min(schedule.boundary(epoch) - 1))
             }
-            _ => (self.opinion(ledger, &account)?, usual),
+            None => (self.opinion(ledger, &account)?, usual),
         };
         Some(ValidatorPost { network, chain, account, until, says })
     }
 
-    /// What the account has not said about the rules.
-    fn opinion(&self, ledger: &Ledger, account: &Address) -> Option<ValidatorSays> {
+    /// What the account said about the rules that may come next, and when; none while that does not count yet, since
+    /// it can say nothing else before.
+    fn said(&self, ledger: &Ledger, account: &Address) -> Option<(Height, Option<Upgrade>)> {
+        let (said, next) = ledger.charter().consent(account).map_or((0, None), |own| (own.said, own.next));
+        (said < ledger.height()).then_some((said, next))
+    }
+
+    /// What the account has not said about the confirmed rules: whether its program can follow them.
+    fn readiness(&self, ledger: &Ledger, account: &Address) -> Option<ValidatorSays> {
+        self.said(ledger, account)?;
         let (charter, at) = (ledger.charter(), ledger.height());
-        let (said, next) = charter.consent(account).map_or((0, None), |own| (own.said, own.next));
-        // What it said last must count before it can say something else.
-        if said >= at {
-            return None;
-        }
         let ChainRules { confirmed, manifest, .. } = charter.rules;
         match (charter.is_ready(account), ledger.follows_confirmed()) {
-            (true, false) if self.defect.is(Defect::ApprovesBlindly) => {}
-            (false, true) if self.defect.is(Defect::NeverReady) => {}
-            (true, false) => return Some(ValidatorSays::Withdraws { rules: confirmed, at }),
+            (true, false) if self.defect.is(Defect::ApprovesBlindly) => None,
+            (false, true) if self.defect.is(Defect::NeverReady) => None,
+            (true, false) => Some(ValidatorSays::Withdraws { rules: confirmed, at }),
             (false, true) => {
                 let upgrade = Upgrade { rules: confirmed, manifest, notice: charter.terms.notice_min };
-                return Some(ValidatorSays::Approves { upgrade, at });
+                Some(ValidatorSays::Approves { upgrade, at })
             }
-            _ => {}
+            _ => None,
         }
+    }
+
+    /// What the account has not said about the rules to come next.
+    fn opinion(&self, ledger: &Ledger, account: &Address) -> Option<ValidatorSays> {
+        let ((said, next), at) = (self.said(ledger, account)?, ledger.height());
         match self.wanted(ledger) {
             Some(upgrade) => (next != Some(upgrade)).then_some(ValidatorSays::Approves { upgrade, at }),
             None => {
-                let rules = confirmed.saturating_add(1);
+                let rules = ledger.charter().rules.confirmed.saturating_add(1);
                 self.takes_back(ledger, next, said).then_some(ValidatorSays::Withdraws { rules, at })
             }
         }
@@ -188,7 +200,9 @@ impl Attendance {
         }
         let entry = PoolEntry::new(id, arrived_ms, transaction.clone());
         match pool.admit(entry, ledger) {
-            Ok(()) => tracing::info!(says = ?post.says, "this validator posts what it says of itself"),
+            Ok(()) => {
+                tracing::info!(says = ?post.says, account = %post.account, "this validator posts what it says of itself")
+            }
             Err(_) if std::mem::replace(&mut self.told, true) => {}
             Err(why) => tracing::warn!(?why, says = ?post.says, "what this validator says of itself is not accepted"),
         }

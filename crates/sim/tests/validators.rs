@@ -154,11 +154,12 @@ fn whatever_a_seed_draws_holds() {
 }
 
 /// Whenever each operator installs the newer program, whoever is killed, late or silent: one number a height, nothing
-/// is lost, and the newer rules act everywhere in the end.
+/// is lost, and the newer rules act everywhere in the end. With seed 416 a follower got its presence into each epoch,
+/// and never that it was ready.
 #[test]
 fn programs_of_two_versions_change_to_the_newer_rules() {
     use consensus::Protocol::{Dbft, Tendermint};
-    for (seed, protocol) in (0..8).map(|seed| (seed, if seed % 4 == 3 { Tendermint } else { Dbft })) {
+    for (seed, protocol) in (0..8).chain([416]).map(|seed| (seed, if seed % 4 == 3 { Tendermint } else { Dbft })) {
         sim::validators::run_versions(seed, protocol).unwrap_or_else(|failure| panic!("{failure}"));
     }
 }
