@@ -60,8 +60,8 @@ pub struct LaneBody {
     pub home_ports: u16,
     /// The assets of the present lane epoch.
     pub assets: Vec<LaneAssetBody>,
-    /// The terms of assets in the epochs that count, and in later ones. A payment is judged by those of the home of what
-    /// it spends.
+    /// The terms of assets in the epochs that count, and in later ones. A payment is judged by those of the home of
+    /// what it spends.
     #[serde(default)]
     pub terms: Vec<LaneTermsBody>,
 }

@@ -125,8 +125,8 @@ pub struct LaneAuditReport {
     pub unspent: BTreeMap<AssetId, u128>,
 }
 
-/// Audits logs against the ledger's facts. `rules` returns those of a home, `quorums` the thresholds of a committee. A validator's logs are
-/// those of all its shards.
+/// Audits logs against the ledger's facts. `rules` returns those of a home, `quorums` the thresholds of a committee. A
+/// validator's logs are those of all its shards.
 ///
 /// # Errors
 /// The first fault found.

@@ -162,15 +162,6 @@ impl Bridge {
         (bridge, events)
     }
 
-    /// Other limits on outflow are in force. Claims keep their places.
-    ///
-    /// # Panics
-    /// If a limit would let a claim wait forever.
-    pub fn set_limits(&mut self, limits: BTreeMap<AssetId, OutflowLimit>) {
-        self.queue.set_limits(&limits);
-        self.rules.outflow = limits;
-    }
-
     /// Registers a committee before its epoch begins.
     pub fn register(&mut self, epoch: HomeEpoch, quorums: Quorums) {
         self.resolver.register(epoch, quorums);

@@ -48,7 +48,8 @@ impl OutflowQueue {
         queue
     }
 
-    /// Other limits are in force. Of what one permitted as much stays as the new one permits; a new one permits its most.
+    /// Other limits are in force. Of what one permitted as much stays as the new one permits; a new one permits its
+    /// most.
     ///
     /// # Panics
     /// If a limit would let a claim wait forever.

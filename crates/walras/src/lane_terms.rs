@@ -32,7 +32,9 @@ fn line(of: &LaneTermsBody) -> anyhow::Result<String> {
         most => format!("{} leaves at once, {} more a height", amount(most)?, amount(&of.outflow_per_height)?),
     };
     let (asset, from, deposits) = (&of.asset, of.from, &of.deposits);
-    Ok(format!("  {asset:<12} from epoch {from}: outputs of {least} at least, fee {fee}, deposits {deposits}, {leaves}"))
+    Ok(format!(
+        "  {asset:<12} from epoch {from}: outputs of {least} at least, fee {fee}, deposits {deposits}, {leaves}"
+    ))
 }
 
 #[cfg(test)]
@@ -53,7 +55,10 @@ mod tests {
             outflow_per_height: "0".into(),
         };
         let shown = line(&of).expect("sound");
-        assert!(shown.contains("from epoch 4: outputs of 1 EUR.17 at least, fee 0.01 EUR.17, deposits refused"), "{shown}");
+        assert!(
+            shown.contains("from epoch 4: outputs of 1 EUR.17 at least, fee 0.01 EUR.17, deposits refused"),
+            "{shown}"
+        );
         of.outflow_most = "90000".into();
         of.outflow_per_height = "250".into();
         let shown = line(&of).expect("sound");

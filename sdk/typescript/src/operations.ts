@@ -101,7 +101,7 @@ export type Operation =
   /** Proposes that an asset closes, whatever its issuer says; validators vote on it. Since rules 16. */
   | { kind: "ProposeClosing"; asset: number }
   /** Proposes the terms of an asset in the payment lane, on which validators vote. Since rules 19. */
-  | { kind: "ProposeLaneTerms"; asset: number; least_units: bigint; fee: bigint; deposits: "refused" | "taken"; outflow_most: bigint; outflow_per_height: bigint }
+  | { kind: "ProposeLaneTerms"; asset: number; leastUnits: bigint; fee: bigint; deposits: "refused" | "taken"; outflowMost: bigint; outflowPerHeight: bigint }
   /** Says whether the account wants what was proposed; of several words the last one counts. Since rules 16. */
   | { kind: "Vote"; proposal: string; word: "no" | "yes" }
   /** Freezes or opens a holder of an asset; only its issuer can. Since rules 17. */
@@ -426,11 +426,11 @@ export const OPERATIONS: Record<Operation["kind"], { code: readonly number[]; fi
     code: [27, 3],
     fields: [
       { name: "asset", type: "uint32", form: "u32" },
-      { name: "least_units", type: "uint64", form: "u64" },
+      { name: "leastUnits", type: "uint64", form: "u64" },
       { name: "fee", type: "uint64", form: "u64" },
       { name: "deposits", type: "string", form: "choice", texts: ["refused", "taken"] },
-      { name: "outflow_most", type: "uint64", form: "u64" },
-      { name: "outflow_per_height", type: "uint64", form: "u64" },
+      { name: "outflowMost", type: "uint64", form: "u64" },
+      { name: "outflowPerHeight", type: "uint64", form: "u64" },
     ],
   },
   Vote: {

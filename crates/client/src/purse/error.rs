@@ -75,8 +75,8 @@ pub enum PurseError {
     NoAccount(Address),
     /// The lane carries no such asset.
     #[error(
-        "the lane carries no asset {symbol:?}; there are {known}, as far as this purse knows: `walras pay balance` asks a \
-         node for others"
+        "the lane carries no asset {symbol:?}; there are {known}, as far as this purse knows: `walras pay balance` \
+         asks a node for others"
     )]
     NotCarried {
         /// The symbol.
@@ -92,8 +92,8 @@ pub enum PurseError {
     },
     /// The node tells of an asset what the purse knows otherwise.
     #[error(
-        "the node at {server} calls asset {asset} {symbol:?} with {decimals} decimals, and this purse knows another name \
-         for it, or another asset of this name: nothing was sent; ask another node"
+        "the node at {server} calls asset {asset} {symbol:?} with {decimals} decimals, and this purse knows another \
+         name for it, or another asset of this name: nothing was sent; ask another node"
     )]
     OtherAsset {
         /// Its address.

@@ -2,8 +2,8 @@
 //!
 //! Upon each look at a node the purse takes what it tells, and keeps it in its folder. Nothing proves it, and nothing
 //! needs to: members refuse a payment on wrong terms before they reserve anything, and the ledger refuses a deposit. So
-//! a lie costs an attempt, and another node tells the truth. What a purse shows to people is another matter: the name and
-//! the decimals of an asset stay as the purse first knew them, and no two assets have one name.
+//! a lie costs an attempt, and another node tells the truth. What a purse shows to people is another matter: the name
+//! and the decimals of an asset stay as the purse first knew them, and no two assets have one name.
 
 use std::collections::BTreeMap;
 

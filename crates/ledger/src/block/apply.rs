@@ -36,7 +36,6 @@ use super::stage::Stage;
 use super::trade::{Traded, end_offers, trade, trade_as};
 use crate::contracts::{SeenBefore, Undo};
 use crate::places::accounts::{AccountDigests, account_digest};
-use crate::places::bridge::LaneBridge;
 use crate::places::charter;
 use crate::places::contracts::ContractsChange;
 use crate::places::keys::Rekeyed;
@@ -368,7 +367,7 @@ fn apply_places(
     let (parameters, least_units) = (ledger.parameters(), ledger.band_least_units());
     let is_judged = ledger.schedule().is_boundary(block.height) || !orders.edits.charter.is_empty();
     let listings = is_judged.then(|| ledger.shared_listings());
-    let lane_assets = ledger.lane().filter(|_| is_judged).map(LaneBridge::shared_assets);
+    let lane_assets = ledger.lane().filter(|_| is_judged).map(|lane| lane.shared_assets());
     let stakes = if is_judged { charter::stakes_of(ledger.validators()) } else { BTreeMap::new() };
     let mut turn = Turn {
         block,

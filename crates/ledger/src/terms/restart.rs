@@ -101,8 +101,8 @@ pub enum RestartError {
     Controls(u32),
     /// A vote has decided terms of assets in the payment lane, and these rules know nothing of it.
     #[error(
-        "the restart begins with rules {0}, which do not know that terms of assets in the payment lane were voted: agree \
-         on rules {RULES_OF_LANE_TERMS} or later (--rules)"
+        "the restart begins with rules {0}, which do not know that terms of assets in the payment lane were voted: \
+         agree on rules {RULES_OF_LANE_TERMS} or later (--rules)"
     )]
     LaneTerms(u32),
     /// An account cannot take a seat.

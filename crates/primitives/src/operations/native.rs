@@ -663,7 +663,7 @@ pub static NATIVE: &[OperationRow] = &[
             field(
                 "deposits",
                 FieldKind::Choice(&LANE_DEPOSITS),
-                "`taken`, or `refused`: then nothing enters any more, and what is in the lane is paid and leaves as ever.",
+                "`taken`, or `refused`: then nothing enters, and what is in the lane is paid and leaves as ever.",
             ),
             field("outflow_most", FieldKind::Units, "The most that leaves at once beyond what enters; 0 for no limit.")
                 .typed("outflowMost"),

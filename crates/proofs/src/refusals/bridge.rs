@@ -66,11 +66,11 @@ refusals! {
         "the deposit is below the least output of its asset in this lane epoch; see /v1/lane";
     /// An issuer controls the asset, so that the lane cannot carry it.
     CONTROLLED_IN_LANE: refused, "controlled_in_lane",
-        "its issuer can freeze this asset, and the payment lane, whose outputs belong to unknown keys, carries none such";
+        "its issuer can freeze this asset, and outputs of the payment lane belong to unknown keys: it carries none such";
     /// The lane knows as many assets as it may.
     LANE_ASSETS_FULL: refused, "lane_assets_full",
         "the payment lane knows 256 assets, and none ever leaves it: it takes no other one";
     /// The vote would add a limit on outflow, or remove one.
     OUTFLOW_FIXED: refused, "outflow_fixed",
-        "an asset has a limit on what leaves the lane from its first terms on, or never: propose it as it is in /v1/lane";
+        "an asset has a limit on what leaves the lane from its first terms on, or never: keep that of /v1/lane";
 }

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{bail, ensure};
+use anyhow::bail;
 use client::purse::{Deposit, LaneNow, Purse, resolve_deposits};
 use primitives::{Address, Amount, AssetId, Operation};
 use serde_json::json;

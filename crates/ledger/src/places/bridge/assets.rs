@@ -9,22 +9,22 @@
 //! - Upon a *proposal*: it is judged beside the terms that will be in force. The asset exists, no issuer controls it,
 //!   and it is not closed if deposits are taken. A newcomer takes deposits, and the lane knows fewer than 256 assets.
 //! - *Step*: least units, fee and both numbers of a limit on outflow at most double or halve, at the earliest 30 days
-//!   after the last change acted. A fee of zero stays zero. An asset has a limit from its first terms on, or never. What
-//!   only ends deposits waits for nothing.
-//! - Upon *terms that act* from height F on: they are those of each lane epoch that begins after F, until others are. If
-//!   the lane is halted, or a quorum has no keys, that epoch begins later, and so do they.
+//!   after the last change acted. A fee of zero stays zero. An asset has a limit from its first terms on, or never.
+//!   What only ends deposits waits for nothing.
+//! - Upon *terms that act* from height F on: they are those of each lane epoch that begins after F, until others are.
+//!   If the lane is halted, or a quorum has no keys, that epoch begins later, and so do they.
 //! - Upon an *epoch that begins*: its limits on outflow are in force. What a limit still permits is kept, as far as the
 //!   new one permits as much. Claims keep their places in the queue.
 //! - Upon an *epoch that is dropped*: terms are dropped that no kept epoch has.
 //! - Upon a *restart of the network*: the newest terms of each asset are those of the first epoch.
 //!
-//! An asset never leaves. Terms that refuse deposits leave no way in; payments, exits, verdicts and redemptions work for
-//! ever, also if the asset is closed.
+//! An asset never leaves. Terms that refuse deposits leave no way in; payments, exits, verdicts and redemptions work
+//! for ever, also if the asset is closed.
 //!
 //! # Properties
 //!
-//! - *Fixed*: the terms of an epoch that has begun never change. So all shards of a home judge by the same ones, whenever
-//!   they start, and whichever block their node has reached.
+//! - *Fixed*: the terms of an epoch that has begun never change. So all shards of a home judge by the same ones,
+//!   whenever they start, and whichever block their node has reached.
 //! - *Warning*: terms stand in the state before the epoch whose they are begins.
 //! - *Ways out*: no terms refuse an exit, a verdict or a redemption, and each claim is paid in the end.
 //! - *Known*: escrow holds only assets that the lane knows.

@@ -926,11 +926,11 @@ class ProposeLaneTerms(Operation):
     CODE: ClassVar[bytes] = bytes([27, 3])
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("asset", "asset", "uint32", "u32"),
-        Field("least_units", "least_units", "uint64", "u64"),
+        Field("least_units", "leastUnits", "uint64", "u64"),
         Field("fee", "fee", "uint64", "u64"),
         Field("deposits", "deposits", "string", "choice", ("refused", "taken")),
-        Field("outflow_most", "outflow_most", "uint64", "u64"),
-        Field("outflow_per_height", "outflow_per_height", "uint64", "u64"),
+        Field("outflow_most", "outflowMost", "uint64", "u64"),
+        Field("outflow_per_height", "outflowPerHeight", "uint64", "u64"),
     )
 
 

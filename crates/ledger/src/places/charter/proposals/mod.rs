@@ -4,9 +4,9 @@
 //! # The protocol
 //!
 //! The parameters in force are one record ([`Parameters`]). A proposal changes one *thing*: a parameter of it, what a
-//! plain name means, whether an asset stays, or its terms in the lane. Every block is judged by the state before it, boundaries and their
-//! tallies too. B(k) is the boundary of epoch k, F(k) the first height that its committee decides. A committee has n
-//! seats, f = ⌊(n−1)/3⌋.
+//! plain name means, whether an asset stays, or its terms in the lane. Every block is judged by the state before it,
+//! boundaries and their tallies too. B(k) is the boundary of epoch k, F(k) the first height that its committee decides.
+//! A committee has n seats, f = ⌊(n−1)/3⌋.
 //!
 //! - Upon *Propose{change}* of an account with a stake or a seat, for 1,000 fees: the change is open under the id of
 //!   its transaction, from the next block on and for four boundaries. An account has one open: a newer one replaces
