@@ -152,7 +152,7 @@ class LaneNetwork:
 
     @property
     def carried(self) -> list[Money]:
-        """The assets that are known, on their newest terms: those that were pinned, and those that a node told since."""
+        """The assets that are known, on their newest terms: those that were pinned, and what a node told since."""
         told = self._told.assets()
         numbers = {money.asset for money in told}
         return [*told, *(money for money in self.assets if money.asset not in numbers)]
@@ -168,8 +168,8 @@ class LaneNetwork:
     def check_deposit(self, money: Money, units: int, epoch: int) -> None:
         if not self._told.takes_deposits(money.asset, epoch):
             raise PurseError(
-                f"the lane takes no deposits of {money.symbol} in this lane epoch: nothing was sent; what is in it can be "
-                "paid and redeemed"
+                f"the lane takes no deposits of {money.symbol} in this lane epoch: nothing was sent; what is in it can "
+                "be paid and redeemed"
             )
         least = self.rule(money.asset, epoch)[0]
         if units < least:
@@ -242,9 +242,9 @@ class LaneNetwork:
         other = told.renamed(self.carried)
         if other is not None:
             raise OtherLaneError(
-                f"the node at {client.server} calls asset {other.asset} {other.symbol!r} with {other.decimals} decimals, "
-                "and this purse knows another name for it, or another asset of this name: nothing was sent; give another "
-                "node"
+                f"the node at {client.server} calls asset {other.asset} {other.symbol!r} with {other.decimals} "
+                "decimals, and this purse knows another name for it, or another asset of this name: nothing was sent; "
+                "give another node"
             )
         if self._folder is not None:
             write_json(self._folder / TERMS, bodies)

@@ -149,6 +149,10 @@ impl Ballot {
             }
             _ if !self.coming.is_sorted_by(|a, b| a.acts < b.acts) => "what waits is out of order",
             _ if !self.coming.iter().all(|coming| is_first(coming.acts)) => "something waits for a past height",
+            // A limit that regains nothing would hold claims for ever.
+            _ if !self.coming.iter().flat_map(|coming| &coming.lane).all(LaneAssetTerms::is_plain) => {
+                "terms of the lane wait that cannot be"
+            }
             _ if self.changed.values().any(|last| *last > height) => "a parameter changed at a height to come",
             _ if self.open.len() > OPEN_MAX => "too many open proposals",
             _ if self.open.values().any(|proposal| proposal.tallied >= BOUNDARIES) => "a proposal that is over",
