@@ -192,6 +192,10 @@ export function operationText(operation: Operation, known: Known): string {
       return `Propose the asset ${operation.symbol}, issued by ${operation.issuer}`;
     case "propose_closing":
       return `Propose that ${operation.asset} closes`;
+    case "propose_lane_terms":
+      return operation.deposits === "taken"
+        ? `Propose that the payment lane carries ${operation.asset}, with a fee of ${money(operation.fee, operation.asset, decimals(operation.asset))}`
+        : `Propose that the payment lane takes no deposits of ${operation.asset}`;
     case "vote":
       return `Vote ${operation.word} on the proposal ${operation.proposal}`;
     case "set_holder":

@@ -58,8 +58,35 @@ pub struct LaneBody {
     pub tls: bool,
     /// Ports of a shard, from its address on.
     pub home_ports: u16,
-    /// The assets of the lane.
+    /// The assets of the present lane epoch.
     pub assets: Vec<LaneAssetBody>,
+    /// The terms of assets in the epochs that count, and in later ones. A payment is judged by those of the home of
+    /// what it spends.
+    #[serde(default)]
+    pub terms: Vec<LaneTermsBody>,
+}
+
+/// The terms of an asset from a lane epoch on, until others are.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct LaneTermsBody {
+    /// Symbol.
+    pub asset: String,
+    /// The asset's number, which transactions name.
+    pub number: u32,
+    /// Its decimal places.
+    pub decimals: u8,
+    /// The first lane epoch that has them.
+    pub from: u64,
+    /// The minimum of an output and of a deposit, in units.
+    pub least_units: String,
+    /// The part of each payment that stays in escrow, in units.
+    pub fee: String,
+    /// Whether units may enter the lane: `taken` or `refused`.
+    pub deposits: Cow<'static, str>,
+    /// The most units that leave at once beyond what enters; 0 without a limit.
+    pub outflow_most: String,
+    /// Units of that limit that are regained at each height; 0 without a limit.
+    pub outflow_per_height: String,
 }
 
 /// The keys of a member's shards in one epoch.
@@ -107,7 +134,7 @@ pub struct RegisteredBlsBody {
 pub struct LaneAssetBody {
     /// Symbol.
     pub asset: String,
-    /// The minimum of an output and of a withdrawal.
+    /// The minimum of an output and of a deposit.
     pub least_units: String,
     /// The part of each payment that stays in escrow.
     pub fee: String,

@@ -46,6 +46,9 @@ pub struct ComingChangeBody {
     pub lists: Vec<String>,
     /// Assets whose closing is announced by then.
     pub closes: Vec<String>,
+    /// Assets on whose terms in the payment lane it decides: `/v1/lane` has them from then on.
+    #[serde(default)]
+    pub lane: Vec<String>,
 }
 
 /// A parameter and a value.

@@ -31,7 +31,7 @@ pub use block::{
 };
 pub use places::accounts::{Account, Accounts, SHARDS, Shard};
 pub use places::assets::{CLOSED_RETURNS, Listings};
-pub use places::bridge::{BridgeChange, LaneBls, LaneBridge, LaneRegistration};
+pub use places::bridge::{BridgeChange, LANE_ASSETS_MAX, LaneAssets, LaneBls, LaneBridge, LaneRegistration};
 /// The seats of so many that must approve rules; fewer once most of the stake has waited for long.
 pub use places::charter::seats_needed as rules_seats_needed;
 pub use places::charter::{Ballot, Coming, OpenProposal, PARAMETER_PAUSE, Support, VotedParameters};

@@ -10,7 +10,7 @@ use primitives::SecretKey;
 /// The term of a home: what its shards must know to start.
 #[derive(Clone, Debug)]
 pub struct ShardTerm {
-    /// The rules of payments.
+    /// The rules of the home's payments, which never change.
     pub rules: LaneRules,
     /// The committee of the home.
     pub committee: LaneCommittee,
@@ -37,7 +37,7 @@ impl ShardTerm {
         let committee = lane.committee(home)?.clone();
         let previous = home.checked_sub(1).and_then(|before| lane.committee(before)).cloned();
         let generation = committee.group().ok().and_then(|_| lane.bridge().generation(home)).cloned();
-        Some(ShardTerm { rules: lane.rules(), committee, previous, generation, now, backed, proven })
+        Some(ShardTerm { rules: lane.rules(home), committee, previous, generation, now, backed, proven })
     }
 
     /// The term of a shard that runs apart. What the ledger knows of outputs comes as facts.

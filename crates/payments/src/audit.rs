@@ -125,14 +125,14 @@ pub struct LaneAuditReport {
     pub unspent: BTreeMap<AssetId, u128>,
 }
 
-/// Audits logs against the ledger's facts. `quorums` returns the thresholds of a committee. A validator's logs are
-/// those of all its shards.
+/// Audits logs against the ledger's facts. `rules` returns those of a home, `quorums` the thresholds of a committee. A
+/// validator's logs are those of all its shards.
 ///
 /// # Errors
 /// The first fault found.
 pub fn audit(
     logs: &[LaneLogSummary],
-    rules: &LaneRules,
+    rules: impl Fn(HomeEpoch) -> LaneRules,
     facts: &LedgerFacts,
     quorums: impl Fn(HomeEpoch) -> Quorums,
 ) -> Result<LaneAuditReport, LaneAuditError> {
@@ -155,7 +155,8 @@ pub fn audit(
         }
     }
     let oldest = members.keys().next().copied().unwrap_or(0);
-    let (created, from_before) = trace(&bodies, rules, facts, oldest)?;
+    let rules = members.keys().map(|home| (*home, rules(*home))).collect();
+    let (created, from_before) = trace(&bodies, &rules, facts, oldest)?;
     // Validators without a log here may have signed everything.
     let certified = |digest: &Digest, body: &PaymentBody| {
         let of = quorums(body.payment.home);
@@ -210,7 +211,7 @@ fn check_one_log(log: &LaneLogSummary) -> Result<(), LaneAuditError> {
 #[allow(clippy::type_complexity, reason = "a pair of results of one walk")]
 fn trace(
     bodies: &BTreeMap<Digest, &PaymentBody>,
-    rules: &LaneRules,
+    rules: &BTreeMap<HomeEpoch, LaneRules>,
     facts: &LedgerFacts,
     oldest: HomeEpoch,
 ) -> Result<(BTreeMap<OutputId, (AssetId, Amount)>, usize), LaneAuditError> {
@@ -219,6 +220,8 @@ fn trace(
     let mut spendable: BTreeMap<OutputId, (HomeEpoch, Output)> = facts.backed.clone();
     for body in bodies.values() {
         let bytes = body.payment.encode();
+        // A log holds payments of its own home alone.
+        let rules = rules.get(&body.payment.home).ok_or(LaneAuditError::Unsound(body.digest))?;
         let sound = crate::PaymentView::parse(&bytes).and_then(|view| view.check(rules));
         sound.map_err(|_| LaneAuditError::Unsound(body.digest))?;
         for (id, output) in body.output_ids().zip(&body.payment.outputs) {

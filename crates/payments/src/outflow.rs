@@ -43,12 +43,23 @@ impl OutflowQueue {
     /// # Panics
     /// If a limit would let a claim wait forever.
     pub(crate) fn new(limits: &BTreeMap<AssetId, OutflowLimit>) -> OutflowQueue {
+        let mut queue = OutflowQueue { limits: BTreeMap::new(), claims: BTreeMap::new() };
+        queue.set_limits(limits);
+        queue
+    }
+
+    /// Other limits are in force. Of what one permitted as much stays as the new one permits; a new one permits its
+    /// most.
+    ///
+    /// # Panics
+    /// If a limit would let a claim wait forever.
+    pub(crate) fn set_limits(&mut self, limits: &BTreeMap<AssetId, OutflowLimit>) {
         assert!(
             limits.values().all(|limit| limit.per_height > 0 && limit.most > 0),
             "every limit must let claims pass"
         );
-        let limits = limits.iter().map(|(asset, limit)| (*asset, (*limit, limit.most))).collect();
-        OutflowQueue { limits, claims: BTreeMap::new() }
+        let level = |asset: &AssetId| self.limits.get(asset).map_or(Amount::MAX, |(_, level)| *level);
+        self.limits = limits.iter().map(|(asset, of)| (*asset, (*of, level(asset).min(of.most)))).collect();
     }
 
     /// Whether these are its limits.

@@ -436,7 +436,7 @@ impl PaymentSummary {
     }
 }
 
-/// The rules of one asset in the lane, from the genesis.
+/// The rules of one asset in a home of the lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AssetRule {
     /// The smallest output, in units.
@@ -445,7 +445,7 @@ pub struct AssetRule {
     pub fee: Amount,
 }
 
-/// The rules of the lane of one network, from its genesis.
+/// The rules of the payments of a home, which never change once it has begun.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LaneRules {
     /// The identity of the network.

@@ -65,7 +65,8 @@ pub use offer::{CANCELS_MAX, ClientId, Life, LifeError, OfferPlace, OfferReplace
 pub use pool::{PoolKey, PoolOperation};
 pub use price::{Price, PriceError};
 pub use proposal::{
-    PARAMETERS, PROPOSAL_WEIGHT, Parameter, PlainListing, ProposalWord, ProposedChange, RULES_OF_PROPOSALS,
+    LANE_DEPOSITS, LaneAssetTerms, PARAMETERS, PROPOSAL_WEIGHT, Parameter, PlainListing, ProposalWord, ProposedChange,
+    RULES_OF_LANE_TERMS, RULES_OF_PROPOSALS,
 };
 pub use reference::{
     REFERENCE_KINDS, REFERENCE_RULES, REFERENCE_TEXT_MAX, Reference, ReferenceError, ReferenceKind, ReferenceRule,

@@ -1,5 +1,5 @@
-//! What validators vote about: a parameter of the chain, an asset with a plain name, the end of an asset. When a
-//! proposal passes and what it does is the ledger's rule (its place `charter::proposals`).
+//! What validators vote about: a parameter of the chain, an asset with a plain name, the end of an asset, its terms in
+//! the payment lane. When a proposal passes and what it does is the ledger's rule (its place `charter::proposals`).
 
 use borsh::{BorshDeserialize, BorshSerialize};
 
@@ -9,6 +9,8 @@ use crate::{Address, Amount, AssetId, Digest, MAX_ISSUED};
 
 /// The first rules with proposals and votes.
 pub const RULES_OF_PROPOSALS: u32 = 16;
+/// The first rules with proposals about the terms of assets in the payment lane.
+pub const RULES_OF_LANE_TERMS: u32 = 19;
 /// What a proposal costs, in fees: each is counted at four boundaries, and few are open at one time.
 pub const PROPOSAL_WEIGHT: u64 = 1_000;
 /// The longest plain name of an asset that a vote lists, as of one that a genesis lists.
@@ -110,6 +112,41 @@ impl PlainListing {
     }
 }
 
+/// Whether the payment lane takes deposits of an asset, by code.
+pub const LANE_DEPOSITS: [&str; 2] = ["refused", "taken"];
+
+/// The terms of an asset in the payment lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct LaneAssetTerms {
+    /// The asset.
+    pub asset: AssetId,
+    /// The smallest output and the smallest deposit, in units.
+    pub least_units: Amount,
+    /// Units that each payment leaves in escrow.
+    pub fee: Amount,
+    /// Whether units may enter the lane. Those that are in it always leave.
+    pub deposits: bool,
+    /// The most units that leave at once beyond what enters; 0 without a limit.
+    pub outflow_most: Amount,
+    /// Units of that limit that are regained at each height; 0 without a limit.
+    pub outflow_per_height: Amount,
+}
+
+impl LaneAssetTerms {
+    /// Whether what leaves is limited.
+    pub fn is_limited(&self) -> bool {
+        self.outflow_most > 0
+    }
+
+    /// Whether it is within the bounds of every chain.
+    pub fn is_plain(&self) -> bool {
+        let &LaneAssetTerms { least_units, fee, outflow_most, outflow_per_height, .. } = self;
+        let units = 1..=MAX_ISSUED;
+        let is_limit = units.contains(&outflow_most) && units.contains(&outflow_per_height);
+        units.contains(&least_units) && fee <= MAX_ISSUED && (is_limit || (outflow_most, outflow_per_height) == (0, 0))
+    }
+}
+
 /// One change, whole: what a proposal is about.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub enum ProposedChange {
@@ -127,6 +164,8 @@ pub enum ProposedChange {
         /// The asset.
         asset: AssetId,
     },
+    /// The payment lane carries an asset on these terms. Since [`RULES_OF_LANE_TERMS`].
+    Lane(LaneAssetTerms),
 }
 
 impl ProposedChange {
@@ -134,6 +173,7 @@ impl ProposedChange {
     pub(crate) fn is_plain(&self) -> bool {
         match self {
             ProposedChange::List(listing) => listing.is_plain(),
+            ProposedChange::Lane(terms) => terms.is_plain(),
             ProposedChange::Parameter { .. } | ProposedChange::Close { .. } => true,
         }
     }
@@ -175,6 +215,30 @@ mod tests {
             PlainListing { least_units: 0, ..listing("JPY") },
             PlainListing { supply_max: 0, ..listing("JPY") },
             PlainListing { supply_max: MAX_ISSUED + 1, ..listing("JPY") },
+        ] {
+            assert!(!wrong.is_plain(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn terms_of_the_lane_limit_both_or_nothing() {
+        let terms = LaneAssetTerms {
+            asset: AssetId(1),
+            least_units: 1,
+            fee: 0,
+            deposits: true,
+            outflow_most: 0,
+            outflow_per_height: 0,
+        };
+        assert!(ProposedChange::Lane(terms).is_plain());
+        assert!(LaneAssetTerms { outflow_most: 9, outflow_per_height: 1, ..terms }.is_plain());
+        for wrong in [
+            LaneAssetTerms { least_units: 0, ..terms },
+            LaneAssetTerms { least_units: MAX_ISSUED + 1, ..terms },
+            LaneAssetTerms { fee: MAX_ISSUED + 1, ..terms },
+            // A limit that regains nothing would hold claims for ever.
+            LaneAssetTerms { outflow_most: 9, ..terms },
+            LaneAssetTerms { outflow_per_height: 9, ..terms },
         ] {
             assert!(!wrong.is_plain(), "{wrong:?}");
         }

@@ -13,7 +13,7 @@ use crate::keys::{KEY_WEIGHT, PolicySigned, RecoverKeys, SetKeys};
 use crate::listing::{AssetListing, Closing, LISTING_FEES_MAX};
 use crate::offer::{ClientId, Life, OfferPlace, OfferReplacement};
 use crate::pool::PoolOperation;
-use crate::proposal::{ProposalWord, ProposedChange};
+use crate::proposal::{LaneAssetTerms, ProposalWord, ProposedChange};
 use crate::reference::{Reference, ReferenceRule};
 use crate::sequence::Sequence;
 use crate::session::{SessionOperation, slot_of};
@@ -412,7 +412,9 @@ impl Operation {
             Operation::Recover(ref recovery) => [Some(recovery.asset), None],
             Operation::Venue(ref operation) => operation.assets(),
             Operation::Propose(ref change) => match **change {
-                ProposedChange::Close { asset } => [Some(asset), None],
+                ProposedChange::Close { asset } | ProposedChange::Lane(LaneAssetTerms { asset, .. }) => {
+                    [Some(asset), None]
+                }
                 ProposedChange::Parameter { .. } | ProposedChange::List(_) => [None, None],
             },
             Operation::Pool(ref operation) => [Some(operation.pool().a), Some(operation.pool().b)],

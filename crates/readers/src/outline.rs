@@ -1,10 +1,11 @@
 //! The small part of the ledger that every block publishes completely.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ledger::{
-    Asset, Ballot, Charter, Controls, LaneBridge, LaneRegistration, LaneTerms, Ledger, Listings, Parameters, Schedule,
-    Validators,
+    Asset, Ballot, Charter, Controls, LaneAssets, LaneBridge, LaneRegistration, LaneTerms, Ledger, Listings,
+    Parameters, Schedule, Validators,
 };
 use primitives::{Amount, AssetId, Digest, Fraction, Height, Price};
 
@@ -79,8 +80,10 @@ pub struct LaneOutline {
     pub waiting_claims: usize,
     /// The terms of the genesis.
     pub terms: LaneTerms,
-    /// Units in escrow of each asset of the terms.
-    pub escrow: Vec<u128>,
+    /// The terms of assets, by lane epoch.
+    pub assets: Arc<LaneAssets>,
+    /// Units in escrow of each asset that the present epoch carries.
+    pub escrow: BTreeMap<AssetId, u128>,
     /// Keys of the epochs that count, and of the next one.
     pub registrations: Vec<LaneRegistration>,
     /// Those epochs for which the members generated a group key.
@@ -91,7 +94,8 @@ pub struct LaneOutline {
 
 impl LaneOutline {
     fn of(lane: &LaneBridge) -> LaneOutline {
-        let (bridge, clock, terms) = (lane.bridge(), lane.bridge().clock(), lane.terms().clone());
+        let (bridge, clock, assets) = (lane.bridge(), lane.bridge().clock(), lane.shared_assets());
+        let carried = assets.of_home(clock.epoch()).into_iter();
         LaneOutline {
             network: lane.network(),
             epoch: clock.epoch(),
@@ -103,8 +107,9 @@ impl LaneOutline {
             registrations: bridge.all_registrations().cloned().collect(),
             group_keys: lane.group_keys().collect(),
             convicted: bridge.convicted().iter().copied().collect(),
-            escrow: terms.assets.iter().map(|entry| bridge.escrow(entry.asset)).collect(),
-            terms,
+            escrow: carried.map(|of| (of.asset, bridge.escrow(of.asset))).collect(),
+            terms: lane.terms().clone(),
+            assets,
         }
     }
 }

@@ -21,6 +21,7 @@ mod init;
 mod inspect;
 mod keystore;
 mod lane;
+mod lane_terms;
 mod light;
 mod node_command;
 mod operator;

@@ -6,8 +6,8 @@ use anyhow::{Context, ensure};
 use api::{ComingChangeBody, ParameterBody, ParametersBody, ProposalBody};
 use client::hexadecimal::hex_bytes;
 use primitives::{
-    Address, Amount, AssetControl, Digest, MAX_ISSUED, Operation, PARAMETERS, Parameter, PlainListing, ProposalWord,
-    ProposedChange,
+    Address, Amount, AssetControl, Digest, LANE_DEPOSITS, LaneAssetTerms, MAX_ISSUED, Operation, PARAMETERS, Parameter,
+    PlainListing, ProposalWord, ProposedChange,
 };
 use serde_json::json;
 
@@ -58,6 +58,33 @@ pub enum ProposeCommand {
         #[command(flatten)]
         sender: Sender,
     },
+    /// The terms of an asset in the payment lane, from a later lane epoch on.
+    #[command(after_help = "Examples:
+  walras upgrade propose lane --asset EUR.17 --least-units 100 --fee 1 --key account.key
+  walras upgrade propose lane --asset EUR.17 --least-units 100 --fee 1 --deposits refused --key account.key")]
+    Lane {
+        /// The asset. No issuer controls it.
+        #[arg(long)]
+        asset: String,
+        /// The smallest output and the smallest deposit, in units.
+        #[arg(long, value_name = "UNITS")]
+        least_units: Amount,
+        /// What each payment leaves in escrow, in units; zero stays zero.
+        #[arg(long, value_name = "UNITS")]
+        fee: Amount,
+        /// Whether units may enter the lane; those in it always leave.
+        #[arg(long, value_parser = LANE_DEPOSITS, default_value = LANE_DEPOSITS[1])]
+        deposits: String,
+        /// The most that leaves at once beyond what enters, in units. An asset has a limit from its first terms on, or
+        /// never.
+        #[arg(long, value_name = "UNITS", requires = "outflow_per_height")]
+        outflow_most: Option<Amount>,
+        /// What of that limit is regained at each height, in units.
+        #[arg(long, value_name = "UNITS", requires = "outflow_most")]
+        outflow_per_height: Option<Amount>,
+        #[command(flatten)]
+        sender: Sender,
+    },
     /// That an asset closes, whatever its issuer says.
     #[command(after_help = "Example:\n  walras upgrade propose closing --asset EUR.17 --key account.key")]
     Closing {
@@ -85,6 +112,21 @@ impl ProposeCommand {
                 let listing = PlainListing { issuer, symbol, decimals, control, least_units, supply_max, document };
                 sender.send(json, |_, _, _| proposes(ProposedChange::List(listing)))
             }
+            ProposeCommand::Lane {
+                asset: symbol,
+                least_units,
+                fee,
+                deposits,
+                outflow_most,
+                outflow_per_height,
+                sender,
+            } => sender.send(json, |_, _, assets| {
+                let (asset, deposits) = (assets.find(&symbol)?.asset, deposits == LANE_DEPOSITS[1]);
+                let [outflow_most, outflow_per_height] =
+                    [outflow_most, outflow_per_height].map(Option::unwrap_or_default);
+                let terms = LaneAssetTerms { asset, least_units, fee, deposits, outflow_most, outflow_per_height };
+                proposes(ProposedChange::Lane(terms))
+            }),
             ProposeCommand::Closing { asset, sender } => {
                 sender.send(json, |_, _, assets| proposes(ProposedChange::Close { asset: assets.find(&asset)?.asset }))
             }
@@ -145,7 +187,9 @@ fn coming(of: &ComingChangeBody) -> String {
     let values = of.parameters.iter().map(|one| format!("{} is {}", one.parameter, one.value));
     let lists = of.lists.iter().map(|name| format!("{name} is listed"));
     let closes = of.closes.iter().map(|name| format!("{name} is announced to close"));
-    format!("from height {} on: {}", of.acts, values.chain(lists).chain(closes).collect::<Vec<_>>().join(", "))
+    let lane = of.lane.iter().map(|name| format!("terms of {name} in later epochs of the payment lane are decided"));
+    let all: Vec<String> = values.chain(lists).chain(closes).chain(lane).collect();
+    format!("from height {} on: {}", of.acts, all.join(", "))
 }
 
 fn proposal(of: &ProposalBody) -> [String; 2] {

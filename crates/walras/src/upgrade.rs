@@ -8,6 +8,7 @@ use api::{ApprovedRulesBody, ComingRulesBody, UpgradeBody};
 use primitives::{Digest, Height, Operation, ProposalWord, Upgrade};
 use serde_json::json;
 
+use crate::lane_terms;
 use crate::proposals::{self, ProposeCommand};
 use crate::wallet::send::Sender;
 use crate::wallet::server::Server;
@@ -52,6 +53,12 @@ pub enum UpgradeCommand {
         #[command(flatten)]
         server: Server,
     },
+    /// Show on what terms the payment lane carries assets, in each lane epoch that counts.
+    #[command(after_help = "Example:\n  walras upgrade lane --server http://10.0.0.7:8080")]
+    Lane {
+        #[command(flatten)]
+        server: Server,
+    },
     /// Propose a change of the chain, on which validators vote, with the key of an account that has staked, or of the
     /// operator of a chain of one node.
     #[command(subcommand)]
@@ -83,6 +90,7 @@ impl UpgradeCommand {
             UpgradeCommand::Withdraw { rules, sender } => sender
                 .send(json, |server, _, _| Ok(Operation::Unapprove { rules, at: server.node().upgrade()?.height })),
             UpgradeCommand::Parameters { server } => proposals::show(&server, json),
+            UpgradeCommand::Lane { server } => lane_terms::show(&server.node(), json),
             UpgradeCommand::Propose(command) => command.run(json),
             UpgradeCommand::Vote { proposal, no, sender } => {
                 let word = if no { ProposalWord::No } else { ProposalWord::Yes };

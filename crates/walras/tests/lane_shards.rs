@@ -351,7 +351,7 @@ impl Load {
         Load {
             chain: genesis.chain,
             identity: ledger.network(),
-            rules: lane.rules(),
+            rules: lane.rules(0),
             directory: LaneDirectory { committee, addresses, tls: true },
         }
     }

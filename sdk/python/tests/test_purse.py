@@ -18,7 +18,7 @@ from walras.client.errors import AmountError, KeyFileError, UnknownAssetError
 from walras.client.proof import ProofError, Reader
 from walras.purse import Bill, Purse, PurseError, PurseFileError, PurseInUseError, ReceiptError
 from walras.purse.choose import Missing, choose
-from walras.purse.errors import WORDS
+from walras.purse.errors import WORDS, OtherLaneError
 from walras.purse.folder import Deposit, Folder
 from walras.purse.lane import ed25519, payment, receipt
 from walras.purse.lane.collect import Holding, Inquiry, build
@@ -159,8 +159,8 @@ def test_what_is_asked_wrongly_is_refused_before_anything_is_stored(folder: Path
     with pytest.raises(PurseError, match="give it one, such as Client"):
         purse.send(purse.address(), "USD", "1")
     with pytest.raises(AmountError, match="2 places after the point"):
-        purse.deposit("USD", "0.001")
-    with pytest.raises(PurseError, match="at least 0.1 EUR"):
+        purse.bill("USD", "0.001")
+    with pytest.raises(PurseError, match="give it one, such as Client"):
         purse.deposit("EUR", "0.05")
     with pytest.raises(PurseError, match="is no payment of this purse"):
         purse.export("0x12")
@@ -238,7 +238,7 @@ def held(owner: int, home: int, amount: int, number: int) -> Holding:
 
 
 def chosen(of: list[Holding], rule: tuple[int, int], amount: int) -> list[tuple[int, int, int]] | Missing:
-    parts = choose(of, 0, rule, amount, 5)
+    parts = choose(of, 0, lambda _: rule, amount, 5)
     return parts if isinstance(parts, Missing) else [(len(part.inputs), part.paid, part.change) for part in parts]
 
 
@@ -249,6 +249,53 @@ def test_outputs_of_one_owner_and_home_make_one_payment() -> None:
     assert chosen(of, (1, 0), 165) == [(1, 100, 0), (2, 65, 5)]
     assert isinstance(found := chosen(of, (1, 0), 230), list) and len(found) == 3
     assert chosen(of, (1, 0), 231) == Missing(1), "what is too old is not spent"
+
+
+def test_a_payment_pays_the_fee_of_its_home() -> None:
+    of = [held(1, 5, 100, 1), held(2, 4, 100, 2)]
+    parts = choose(of, 0, lambda home: (1, 9) if home == 5 else (1, 2), 150, 5)
+    assert isinstance(parts, list)
+    assert sorted((one.inputs[0].home, one.paid + one.change) for one in parts) == [(4, 98), (5, 91)]
+
+
+def terms(number: int, symbol: str, since: int, fee: int, deposits: str = "taken") -> dict[str, Any]:
+    sizes = {"least_units": "10", "fee": str(fee), "outflow_most": "0", "outflow_per_height": "0"}
+    return {"asset": symbol, "number": number, "decimals": 2, "from": since, "deposits": deposits, **sizes}
+
+
+TOLD = [terms(0, "USD", 0, 1), terms(7, "GBP.7", 4, 2), terms(7, "GBP.7", 6, 3, "refused")]
+
+
+def test_a_home_has_the_last_terms_before_it_and_a_purse_keeps_what_a_node_told(folder: Path) -> None:
+    class Node:
+        server = "http://node"
+
+    network = LaneNetwork.read(folder)
+    assert network.rule(0, 5) == (1, 0), "as it was pinned"
+    with pytest.raises(UnknownAssetError):
+        network.money("GBP.7")
+    network._learn_terms(Node(), TOLD)
+    for known in (network, LaneNetwork.read(folder)):
+        assert [known.rule(7, home) for home in (4, 5, 6)] == [(10, 2), (10, 2), (10, 3)]
+        assert known.rules(5).of(0) == (10, 1) and known.money("GBP.7").asset == 7
+        known.check_deposit(known.money("GBP.7"), 10, 5)
+        with pytest.raises(PurseError, match=r"no deposits of GBP\.7 in this lane epoch"):
+            known.check_deposit(known.money("GBP.7"), 10, 6)
+        with pytest.raises(PurseError, match=r"at least 0\.1 USD"):
+            known.check_deposit(known.money("USD"), 9, 5)
+
+
+def test_no_node_renames_an_asset_that_the_purse_knows(folder: Path) -> None:
+    class Node:
+        server = "http://node"
+
+    network = LaneNetwork.read(folder)
+    moved = terms(0, "USD", 0, 1) | {"decimals": 0}
+    alike = [terms(7, "X", 0, 1), terms(8, "X", 0, 1)]
+    for wrong in ([terms(7, "USD", 0, 1)], [terms(0, "GBP", 0, 1)], [moved], alike):
+        with pytest.raises(OtherLaneError, match="nothing was sent"):
+            network._learn_terms(Node(), wrong)
+    assert not (folder / "terms.json").exists()
 
 
 def test_fees_are_paid_and_no_output_is_too_small() -> None:
@@ -271,10 +318,11 @@ def test_an_answer_about_a_spender_counts_only_with_the_owners_signature(purse: 
     owner = ed25519.public(seed)
     output = payment.Output(0, owner, 0, 100)
     holding = Holding(bytes([1] * 32), output, committee.epoch)
-    made = build(network.rules, seed, [holding], committee.epoch, [payment.Output(0, bytes([3] * 32), 0, 100)])
+    rules, paid = network.rules(committee.epoch), payment.Output(0, bytes([3] * 32), 0, 100)
+    made = build(rules, seed, [holding], committee.epoch, [paid])
     data = made.payment.encode()
     other = replace(holding, output=replace(output, amount=99))
-    another = build(network.rules, seed, [other], committee.epoch, [replace(output, amount=99)])
+    another = build(network.rules(committee.epoch), seed, [other], committee.epoch, [replace(output, amount=99)])
     lies = [
         (bytes(64), data),
         (made.signature, data + b"\0"),

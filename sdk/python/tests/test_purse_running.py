@@ -215,7 +215,7 @@ def test_a_shard_without_the_registered_key_is_no_shard_and_money_is_spent_once(
         assert paid.receipt == "", "what stays in the purse has no receipt"
         secret = purse._folder.keys.secret(session.seed, held.output.to)
         again = payment.Output(0, payee, held.output.asset, 400)
-        second = build(session.network.rules, secret, [held], now.epoch, [again])
+        second = build(session.network.rules(held.home), secret, [held], now.epoch, [again])
         with pytest.raises(UnconfirmedError, match="is spent by payment"):
             session.confirm(now, second)
 

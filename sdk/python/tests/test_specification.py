@@ -149,6 +149,11 @@ def operation(asked: dict) -> bytes:
             return u8(27) + u8(1) + head + control + sizes + raw(asked["document"])
         case "propose_closing":
             return u8(27) + u8(2) + u32(asked["asset"])
+        case "propose_lane_terms":
+            sizes = u64(asked["leastUnits"]) + u64(asked["fee"])
+            limit = u64(asked["outflowMost"]) + u64(asked["outflowPerHeight"])
+            deposits = u8(["refused", "taken"].index(asked["deposits"]))
+            return u8(27) + u8(3) + u32(asked["asset"]) + sizes + deposits + limit
         case "vote":
             return u8(28) + raw(asked["proposal"]) + u8(["no", "yes"].index(asked["word"]))
         case "set_holder":

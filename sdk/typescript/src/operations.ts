@@ -100,6 +100,8 @@ export type Operation =
   | { kind: "ProposeListing"; issuer: string; symbol: string; decimals: number; control: "open" | "freezable" | "admitted" | "recoverable" | "admitted_recoverable"; leastUnits: bigint; supplyMax: bigint; document: string }
   /** Proposes that an asset closes, whatever its issuer says; validators vote on it. Since rules 16. */
   | { kind: "ProposeClosing"; asset: number }
+  /** Proposes the terms of an asset in the payment lane, on which validators vote. Since rules 19. */
+  | { kind: "ProposeLaneTerms"; asset: number; leastUnits: bigint; fee: bigint; deposits: "refused" | "taken"; outflowMost: bigint; outflowPerHeight: bigint }
   /** Says whether the account wants what was proposed; of several words the last one counts. Since rules 16. */
   | { kind: "Vote"; proposal: string; word: "no" | "yes" }
   /** Freezes or opens a holder of an asset; only its issuer can. Since rules 17. */
@@ -420,6 +422,17 @@ export const OPERATIONS: Record<Operation["kind"], { code: readonly number[]; fi
       { name: "asset", type: "uint32", form: "u32" },
     ],
   },
+  ProposeLaneTerms: {
+    code: [27, 3],
+    fields: [
+      { name: "asset", type: "uint32", form: "u32" },
+      { name: "leastUnits", type: "uint64", form: "u64" },
+      { name: "fee", type: "uint64", form: "u64" },
+      { name: "deposits", type: "string", form: "choice", texts: ["refused", "taken"] },
+      { name: "outflowMost", type: "uint64", form: "u64" },
+      { name: "outflowPerHeight", type: "uint64", form: "u64" },
+    ],
+  },
   Vote: {
     code: [28],
     fields: [
@@ -637,6 +650,7 @@ export type OperationBody =
   | { type: "propose_parameter"; parameter: "fee" | "least_base_fee" | "resting_offers" | "open_pairs" | "validators" | "until_max" | "minimum_stake" | "reward" | "assets_max" | "listing_fees" | "listing_policy"; value: string }
   | { type: "propose_listing"; issuer: string; symbol: string; decimals: number; control: "open" | "freezable" | "admitted" | "recoverable" | "admitted_recoverable"; least_units: string; supply_max: string; document: string }
   | { type: "propose_closing"; asset: string }
+  | { type: "propose_lane_terms"; asset: string; least_units: string; fee: string; deposits: "refused" | "taken"; outflow_most: string; outflow_per_height: string }
   | { type: "vote"; proposal: string; word: "no" | "yes" }
   | { type: "set_holder"; asset: string; account: string; state: "frozen" | "open"; reference_kind: "text" | "uuid" | "message" | "number"; reference: string }
   | { type: "recover"; asset: string; from: string; to: string; amount: string; reference_kind: "text" | "uuid" | "message" | "number"; reference: string }

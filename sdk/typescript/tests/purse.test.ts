@@ -12,6 +12,7 @@ import { derived, hex, join as joined, parsed, u32, u64 } from "../src/lane/layo
 import { laneAddress, laneBill, parsePayable, parseSlip } from "../src/lane/receipt.js";
 import { Reader } from "../src/proof.js";
 import { DatabaseFiles } from "../src/purse/browser.js";
+import { Money, type TermsBody, ToldTerms } from "../src/purse/terms.js";
 import { choose } from "../src/purse/choose.js";
 import { createContents, PurseContents } from "../src/purse/contents.js";
 import { readJson, writeJson } from "../src/purse/files.js";
@@ -82,8 +83,8 @@ test("what is asked wrongly is refused before anything is stored", async () => {
   const purse = await opened();
   const to = await purse.address();
   await assert.rejects(purse.send(to, "XYZ", "1"), UnknownAssetError);
-  await assert.rejects(purse.deposit("USD", "0.001"), AmountError);
-  await assert.rejects(purse.deposit("EUR", "0.05"), /at least 0.1 EUR: nothing was sent/);
+  await assert.rejects(purse.bill("USD", "0.001"), AmountError);
+  await assert.rejects(purse.deposit("EUR", "0.05"), /give it one, such as new Client/);
   await assert.rejects(purse.send(to, "USD", "1"), /give it one, such as new Client/);
   await assert.rejects(purse.export("0x12"), /is no payment of this purse/);
   assert.equal((await refusal(purse.send(laneAddress(new Uint8Array(32), new Uint8Array(32)), "USD", "1"))).reason, "Mistyped");
@@ -191,7 +192,7 @@ const held = (owner: number, home: bigint, amount: bigint, number: number) => ({
 
 test("outputs of one owner and home make one payment, fees are paid, and no output is too small", () => {
   const chosen = (of: ReturnType<typeof held>[], least: bigint, fee: bigint, amount: bigint) => {
-    const parts = choose(of, 0, { least, fee }, amount, 5n);
+    const parts = choose(of, 0, () => ({ least, fee }), amount, 5n);
     return typeof parts === "bigint" ? parts : parts.map(({ inputs, paid, change }) => [inputs.length, paid, change]);
   };
   const purse = [held(1, 5n, 40n, 1), held(1, 5n, 30n, 2), held(2, 5n, 100n, 3), held(3, 4n, 60n, 4), held(4, 3n, 500n, 5)];
@@ -204,11 +205,39 @@ test("outputs of one owner and home make one payment, fees are paid, and no outp
   assert.equal(chosen(two, 1n, 3n, 135n), 1n, "a fee for each of two payments");
   assert.deepEqual(chosen(two, 10n, 0n, 95n), [[1, 85n, 15n], [1, 10n, 30n]]);
   for (let amount = 1n; amount < 200n; amount += 1n) {
-    const parts = choose(two, 0, { least: 7n, fee: 2n }, amount, 5n);
+    const parts = choose(two, 0, () => ({ least: 7n, fee: 2n }), amount, 5n);
     if (typeof parts === "bigint") continue;
     assert.equal(parts.reduce((sum, { paid }) => sum + paid, 0n), amount);
     assert.ok(parts.every(({ paid, change }) => paid >= 7n && (change === 0n || change >= 7n)));
   }
+});
+
+test("a payment pays the fee of its home", () => {
+  const of = [held(1, 5n, 100n, 1), held(2, 4n, 100n, 2)];
+  const parts = choose(of, 0, (home) => ({ least: 1n, fee: home === 5n ? 9n : 2n }), 150n, 5n);
+  assert.ok(typeof parts !== "bigint");
+  assert.deepEqual(parts.map(({ inputs, paid, change }) => [inputs[0]?.home, paid + change]).sort(), [[4n, 98n], [5n, 91n]]);
+});
+
+const termsOf = (number: number, asset: string, from: number, fee: number, more: object = {}): TermsBody =>
+  ({ asset, number, decimals: 2, from, least_units: "10", fee: `${fee}`, deposits: "taken", ...more });
+
+test("a home has the last terms before it", () => {
+  const told = new ToldTerms([termsOf(7, "GBP.7", 6, 3, { deposits: "refused" }), termsOf(0, "USD", 0, 1), termsOf(7, "GBP.7", 4, 2)]);
+  assert.deepEqual([3n, 4n, 5n, 6n].map((home) => told.rule(7, home)?.fee), [undefined, 2n, 2n, 3n]);
+  assert.deepEqual([5n, 6n].map((epoch) => told.takesDeposits(7, epoch)), [true, false]);
+  assert.ok(!told.takesDeposits(8, 9n) && new ToldTerms([]).takesDeposits(8, 9n), "a node of an older version tells nothing");
+  assert.deepEqual(told.assets().map(({ symbol, fee }) => [symbol, fee]), [["USD", 1n], ["GBP.7", 3n]]);
+});
+
+test("no node renames an asset that the purse knows", () => {
+  const known = [new Money(0, "USD", 2, 1n, 0n)];
+  const other = (...told: TermsBody[]) => new ToldTerms(told).renamed(known)?.asset;
+  assert.equal(other(termsOf(0, "USD", 0, 1), termsOf(7, "GBP.7", 4, 2)), undefined);
+  assert.equal(other(termsOf(7, "USD", 0, 1)), 7);
+  assert.equal(other(termsOf(0, "GBP", 0, 1)), 0);
+  assert.equal(other(termsOf(0, "USD", 0, 1, { decimals: 0 })), 0);
+  assert.equal(other(termsOf(7, "X", 0, 1), termsOf(8, "X", 0, 1)), 7);
 });
 
 const NETWORK = new Uint8Array(32).fill(7);

@@ -21,7 +21,7 @@ export type Upgrade = {
 };
 
 type Parameter = { parameter: string; value: string; least: string; most: string; rests_until: number | null };
-type Coming = { acts: number; parameters: { parameter: string; value: string }[]; lists: string[]; closes: string[] };
+type Coming = { acts: number; parameters: { parameter: string; value: string }[]; lists: string[]; closes: string[]; lane?: string[] };
 type Proposal = { id: string; proposer: string; words: string; boundaries_left: number; seats: number; seats_needed: number; all_seats: number; stake: string; all_stake: string; yes: string[]; no: string[] };
 
 /** The answer of `/v1/parameters`, likewise. */
@@ -42,9 +42,10 @@ export function when(height: number, now: number, pace_ms: number): string {
 }
 
 /** What will have changed, in words. */
-export function changes({ parameters, lists, closes }: Coming): string {
+export function changes({ parameters, lists, closes, lane = [] }: Coming): string {
   const values = parameters.map(({ parameter, value }) => `${parameter} becomes ${whole(value)}`);
-  return [...values, ...lists.map((name) => `${name} is listed`), ...closes.map((name) => `${name} closes`)].join("; ");
+  const inLane = lane.map((name) => `terms of ${name} in the payment lane are decided`);
+  return [...values, ...lists.map((name) => `${name} is listed`), ...closes.map((name) => `${name} closes`), ...inLane].join("; ");
 }
 
 /** Which rules act next, and from which block on. */

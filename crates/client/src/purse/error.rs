@@ -74,12 +74,36 @@ pub enum PurseError {
     #[error("{0} is not the account of a key of this purse")]
     NoAccount(Address),
     /// The lane carries no such asset.
-    #[error("the lane carries no asset {symbol:?}; there are {known}")]
+    #[error(
+        "the lane carries no asset {symbol:?}; there are {known}, as far as this purse knows: `walras pay balance` \
+         asks a node for others"
+    )]
     NotCarried {
         /// The symbol.
         symbol: String,
         /// The symbols that there are.
         known: String,
+    },
+    /// The lane takes no deposits of an asset.
+    #[error("the lane takes no deposits of {symbol} in this lane epoch; what is in it can be paid and redeemed")]
+    NoWayIn {
+        /// The symbol.
+        symbol: String,
+    },
+    /// The node tells of an asset what the purse knows otherwise.
+    #[error(
+        "the node at {server} calls asset {asset} {symbol:?} with {decimals} decimals, and this purse knows another \
+         name for it, or another asset of this name: nothing was sent; ask another node"
+    )]
+    OtherAsset {
+        /// Its address.
+        server: String,
+        /// The asset.
+        asset: AssetId,
+        /// The symbol.
+        symbol: String,
+        /// The decimal places.
+        decimals: u8,
     },
     /// The node is of another lane.
     #[error("the node at {server} has another lane than this purse, or other keys: nothing was sent")]

@@ -19,6 +19,8 @@ pub(super) const OUTBOX: &str = "outbox";
 pub(super) const EPOCHS: &str = "proved-epochs.json";
 /// Boards on which members made group keys.
 pub(super) const BOARDS: &str = "boards.json";
+/// The terms of assets that a node told last.
+pub(super) const TERMS: &str = "terms.json";
 /// The newest committee that was proved, where committees change.
 pub(super) const PROVED: &str = "validators.json";
 

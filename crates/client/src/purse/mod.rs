@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `lane.json` | the lane that the purse is for, pinned when it was made |
 //! | `proved-epochs.json` | the keys of lane epochs, which the ledger has proved (see `trust.rs`) |
+//! | `terms.json` | the terms of the lane's assets, as a node told them last (see `terms.rs`) |
 //! | `validators.json` | the chain's newest validators that were proved, where they change |
 //! | `seed.json` | the seed, encrypted like other keys |
 //! | `keys.json` | the public keys made of the seed: one for each deposit, address and change |
@@ -42,6 +43,7 @@ mod session;
 mod slip;
 pub mod spend;
 mod take;
+mod terms;
 mod trust;
 
 pub use deposit::Deposit;

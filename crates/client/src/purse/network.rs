@@ -12,15 +12,16 @@ use payments::{
 use primitives::{Amount, AssetId, Digest, PublicKey, format_units, parse_units};
 
 use super::error::{Invalid, PurseError};
-use super::files::{BOARDS, EPOCHS, read_json_or, write_json};
+use super::files::{BOARDS, EPOCHS, TERMS, read_json_or, write_json};
 use super::pinned::{PinnedLane, PinnedMoney};
 use super::registrations::{registration, registration_body};
+use super::terms::ToldTerms;
 use super::trust::LedgerTrust;
 use crate::error::ClientError;
 use crate::hexadecimal::hex_bytes;
 use crate::node::NodeClient;
 
-/// An asset of the lane.
+/// An asset of the lane, on the terms of some epoch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LaneMoney {
     /// Its number.
@@ -43,6 +44,8 @@ impl LaneMoney {
 /// Keys of lane epochs by epoch and member: those that the ledger has registered.
 type EpochKeys = BTreeMap<(HomeEpoch, u8), LaneRegistration>;
 
+/// The rule of an asset about which nothing is known.
+const NO_RULE: AssetRule = AssetRule { least_units: 1, fee: 0 };
 /// Number of epochs whose keys are kept: those whose receipts may still have value, and some more.
 const EPOCHS_KEPT: HomeEpoch = 16;
 /// What to do about a damaged file of what was learned.
@@ -56,6 +59,7 @@ struct Learned {
     boards: BTreeMap<HomeEpoch, String>,
     /// Committees whose boards were checked.
     checked: BTreeMap<HomeEpoch, LaneCommittee>,
+    terms: ToldTerms,
 }
 
 /// The constants of a lane, and what was learned about its epochs.
@@ -67,7 +71,7 @@ pub struct LaneNetwork {
     pub members: Vec<Vec<PublicKey>>,
     /// For each member the key that registers its keys of later epochs; empty if keys do not change.
     pub registrars: Vec<PublicKey>,
-    /// The assets that it carries.
+    /// The assets that it carried when it was pinned.
     pub assets: Vec<LaneMoney>,
     /// What proves the keys of later epochs.
     pub ledger: LedgerTrust,
@@ -80,7 +84,8 @@ pub struct LaneNetwork {
 impl PartialEq for LaneNetwork {
     /// Whether both pin the same lane.
     fn eq(&self, other: &LaneNetwork) -> bool {
-        let pinned = |of: &LaneNetwork| PinnedLane { validators: None, ..of.encode() };
+        // What it carries changes; which lane it is does not.
+        let pinned = |of: &LaneNetwork| PinnedLane { validators: None, assets: Vec::new(), ..of.encode() };
         pinned(self) == pinned(other)
     }
 }
@@ -145,6 +150,11 @@ impl LaneNetwork {
         let path = folder.join(BOARDS);
         if path.exists() {
             self.known().boards = read_json_or(&path, FETCHED_AGAIN)?;
+        }
+        let path = folder.join(TERMS);
+        if path.exists() {
+            let damaged = |error| ClientError::contents(&path, format!("it is damaged ({error}): {FETCHED_AGAIN}"));
+            self.known().terms = ToldTerms::parse(read_json_or(&path, FETCHED_AGAIN)?).map_err(damaged)?;
         }
         self.folder = Some(folder.into());
         Ok(self)
@@ -236,16 +246,32 @@ impl LaneNetwork {
         write_json(&folder.join(EPOCHS), &encoded)
     }
 
-    /// Asks a node of this network for the state of the lane, and learns the keys of epochs from it.
+    /// Takes the terms of assets that a node tells, if it calls assets as before. Nodes of older versions tell none.
+    fn learn_terms(&self, node: &NodeClient, lane: &LaneBody) -> Result<(), PurseError> {
+        if lane.terms.is_empty() || lane.terms == self.known().terms.bodies() {
+            return Ok(());
+        }
+        let told =
+            ToldTerms::parse(lane.terms.clone()).map_err(|error| node.foreign(&format!("its lane has an {error}")))?;
+        told.check_names(&self.carried(), node.url())?;
+        if let Some(folder) = &self.folder {
+            write_json(&folder.join(TERMS), &told.bodies())?;
+        }
+        self.known().terms = told;
+        Ok(())
+    }
+
+    /// Asks a node of this network for the state of the lane, and learns terms of assets and keys of epochs from it.
     ///
     /// # Errors
-    /// [`PurseError::OtherLane`], or what the node proves otherwise than it says.
+    /// [`PurseError::OtherLane`], [`PurseError::OtherAsset`], or what the node proves otherwise than it says.
     pub fn learn(&self, node: &NodeClient) -> Result<LaneBody, PurseError> {
         let lane: LaneBody = node.get("/v1/lane")?;
         let PinnedLane { network, members, registrars, .. } = self.encode();
         if lane.network != network || lane.members != members || lane.registrars != registrars {
             return Err(PurseError::OtherLane { server: node.url().into() });
         }
+        self.learn_terms(node, &lane)?;
         self.learn_keys(node, &lane)?;
         self.learn_boards(node, &lane)?;
         Ok(lane)
@@ -344,20 +370,52 @@ impl LaneNetwork {
         committee
     }
 
-    /// What its members check.
-    pub fn rules(&self) -> LaneRules {
-        let assets = self.assets.iter().map(|money| (money.asset, money.rule)).collect();
-        LaneRules { network: self.id, assets, other: AssetRule { least_units: 1, fee: 0 } }
+    /// The assets that are known: those that were pinned, and those that a node told since.
+    pub fn carried(&self) -> Vec<LaneMoney> {
+        let is_new = |money: &LaneMoney| self.assets.iter().all(|pinned| pinned.asset != money.asset);
+        let told = self.known().terms.assets();
+        self.assets.iter().cloned().chain(told.into_iter().filter(is_new)).collect()
+    }
+
+    /// The rule of an asset for payments of a home.
+    pub fn rule(&self, asset: AssetId, home: HomeEpoch) -> AssetRule {
+        let pinned = || self.assets.iter().find(|money| money.asset == asset).map(|money| money.rule);
+        let told = self.known().terms.rule(asset, home);
+        told.or_else(pinned).unwrap_or(NO_RULE)
+    }
+
+    /// What the members of a home check.
+    pub fn rules(&self, home: HomeEpoch) -> LaneRules {
+        let assets = self.carried().into_iter().map(|money| (money.asset, self.rule(money.asset, home)));
+        LaneRules { network: self.id, assets: assets.collect(), other: NO_RULE }
+    }
+
+    /// Checks a deposit in an epoch, as far as the purse knows the terms.
+    ///
+    /// # Errors
+    /// [`PurseError::NoWayIn`] or [`PurseError::Refused`].
+    pub fn check_deposit(&self, asset: AssetId, amount: Amount, epoch: HomeEpoch) -> Result<(), PurseError> {
+        if self.known().terms.takes_deposits(asset, epoch) == Some(false) {
+            return Err(PurseError::NoWayIn { symbol: self.symbol(asset) });
+        }
+        let least = self.rule(asset, epoch).least_units;
+        if amount >= least { Ok(()) } else { Err(LaneRefusal::TooSmall { asset, amount, least }.into()) }
     }
 
     /// The asset with a symbol.
     ///
     /// # Errors
     /// [`PurseError::NotCarried`].
-    pub fn find(&self, symbol: &str) -> Result<&LaneMoney, PurseError> {
-        let known = || self.assets.iter().map(|money| money.symbol.as_str()).collect::<Vec<_>>().join(", ");
-        let found = self.assets.iter().find(|money| money.symbol == symbol);
+    pub fn find(&self, symbol: &str) -> Result<LaneMoney, PurseError> {
+        let carried = self.carried();
+        let known = || carried.iter().map(|money| money.symbol.as_str()).collect::<Vec<_>>().join(", ");
+        let found = carried.iter().find(|money| money.symbol == symbol).cloned();
         found.ok_or_else(|| PurseError::NotCarried { symbol: symbol.into(), known: known() })
+    }
+
+    /// An asset by its number.
+    pub fn get(&self, asset: AssetId) -> Option<LaneMoney> {
+        self.carried().into_iter().find(|money| money.asset == asset)
     }
 
     /// An asset and its units, of a symbol and decimals.
@@ -371,14 +429,12 @@ impl LaneNetwork {
 
     /// The symbol of an asset.
     pub fn symbol(&self, asset: AssetId) -> String {
-        let found = self.assets.iter().find(|money| money.asset == asset);
-        found.map_or_else(|| format!("asset {asset}"), |money| money.symbol.clone())
+        self.get(asset).map_or_else(|| format!("asset {asset}"), |money| money.symbol)
     }
 
     /// An amount in decimals with its symbol.
     pub fn money(&self, asset: AssetId, units: Amount) -> String {
-        let found = self.assets.iter().find(|money| money.asset == asset);
-        found.map_or_else(|| format!("{units} units of asset {asset}"), |money| money.money(units))
+        self.get(asset).map_or_else(|| format!("{units} units of asset {asset}"), |money| money.money(units))
     }
 }
 

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::deposit::Deposit;
 use super::files::{
-    BOARDS, CONTESTED, DEPOSITS, EPOCHS, LANE, OUTBOX, POSTED, PROVED, RECEIVED, make_folder, of, read_json, write_json,
+    BOARDS, CONTESTED, DEPOSITS, EPOCHS, LANE, OUTBOX, POSTED, PROVED, RECEIVED, TERMS, make_folder, of, read_json,
+    write_json,
 };
 use super::pinned::PinnedLane;
 use crate::error::ClientError;
@@ -31,7 +32,7 @@ pub(super) fn finish(folder: &Path) -> Result<(), ClientError> {
     let plan: Plan = read_json(&path)?;
     let before = folder.join(&plan.before);
     make_folder(&before)?;
-    for part in [DEPOSITS, RECEIVED, POSTED, CONTESTED, OUTBOX, EPOCHS, PROVED, BOARDS] {
+    for part in [DEPOSITS, RECEIVED, POSTED, CONTESTED, OUTBOX, EPOCHS, PROVED, BOARDS, TERMS] {
         let (from, to) = (folder.join(part), before.join(part));
         if from.exists() && !to.exists() {
             std::fs::rename(&from, &to).map_err(of(&from))?;

@@ -228,7 +228,7 @@ mod tests {
         let coin = Holding { id, output: output(Recipient::Key(owner.public()), 100), proof: OutputProof::Ledger };
         let outputs =
             vec![output(Recipient::Key(keys[0].public()), 60), output(Recipient::Account(Address([3; 20])), 40)];
-        let signed = build_payment(&network.rules(), &owner, 0, 0, vec![coin], outputs).expect("correct");
+        let signed = build_payment(&network.rules(0), &owner, 0, 0, vec![coin], outputs).expect("correct");
         let view = PaymentView::parse(&signed.payment).expect("a payment");
         let committee = network.committee(0);
         let mut collector = AnswerCollector::new(StatementKind::Confirmation, view.summary());

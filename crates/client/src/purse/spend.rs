@@ -48,14 +48,14 @@ pub fn is_spendable(home: HomeEpoch, now: HomeEpoch) -> bool {
 }
 
 /// Chooses outputs that make up an amount, in as few payments as are easily found. A payment spends outputs of one
-/// owner and one home, and pays the fee of its asset.
+/// owner and one home, and pays the fee of its asset in that home.
 ///
 /// # Errors
 /// [`Missing`] units.
 pub fn choose(
     held: &[HeldOutput],
     asset: AssetId,
-    rule: AssetRule,
+    rule: impl Fn(HomeEpoch) -> AssetRule,
     amount: Amount,
     now: HomeEpoch,
 ) -> Result<Vec<Part>, Missing> {
@@ -65,20 +65,21 @@ pub fn choose(
         groups.entry((one.owner, one.home)).or_default().push(one);
     }
     let units = |held: &HeldOutput| held.holding.output.amount;
-    let mut groups: Vec<Vec<&HeldOutput>> = groups.into_values().collect();
-    for group in &mut groups {
+    let mut groups: Vec<(AssetRule, Vec<&HeldOutput>)> =
+        groups.into_iter().map(|((_, home), group)| (rule(home), group)).collect();
+    for (_, group) in &mut groups {
         group.sort_by_key(|held| std::cmp::Reverse(units(held)));
         group.truncate(INPUTS_MAX);
     }
     let total = |group: &[&HeldOutput]| group.iter().map(|held| u128::from(units(held))).sum::<u128>();
-    let wanted = u128::from(amount) + u128::from(rule.fee);
+    let wanted = |rule: &AssetRule| u128::from(amount) + u128::from(rule.fee);
     // The smallest group that suffices alone comes first, then the largest ones.
-    groups.sort_by_key(|group| match total(group) {
-        sum if sum >= wanted => (0, sum),
+    groups.sort_by_key(|(rule, group)| match total(group) {
+        sum if sum >= wanted(rule) => (0, sum),
         sum => (1, u128::MAX - sum),
     });
     let (mut parts, mut left) = (Vec::new(), amount);
-    for group in groups {
+    for (rule, group) in groups {
         if left == 0 {
             break;
         }
@@ -130,7 +131,7 @@ fn built(
     let first = inputs.first().ok_or(LaneRefusal::Malformed("a payment has no inputs"))?;
     let key = purse.keys.secret(seed, &first.owner)?;
     let holdings = inputs.iter().map(|held| held.holding.clone()).collect();
-    Ok(build_payment(&purse.network.rules(), &key, first.home, into, holdings, outputs)?)
+    Ok(build_payment(&purse.network.rules(first.home), &key, first.home, into, holdings, outputs)?)
 }
 
 /// Builds the payments of an amount and makes them durable. From then on they may be sent, and must be finished.
@@ -144,10 +145,8 @@ pub fn begin(
     to: Recipient,
     (asset, amount): (AssetId, Amount),
 ) -> Result<Vec<SignedPayment>, PurseError> {
-    let rules = purse.network.rules();
-    let rule = rules.assets.get(&asset).copied().unwrap_or(rules.other);
     let held = purse.contents()?.held;
-    let parts = choose(&held, asset, rule, amount, lanes.now.epoch);
+    let parts = choose(&held, asset, |home| purse.network.rule(asset, home), amount, lanes.now.epoch);
     let missing = |Missing(units)| PurseError::Missing { missing: purse.network.money(asset, units), asset, units };
     let parts = parts.map_err(missing)?;
     // Checked before anything is signed.
@@ -262,9 +261,10 @@ pub fn renew(purse: &mut Purse, seed: &Seed, lanes: &mut Lanes) -> Result<usize,
     for held in to_renew(purse, lanes.now.epoch)? {
         groups.entry((held.owner, held.holding.output.asset)).or_default().push(held);
     }
-    let (rules, mut renewed) = (purse.network.rules(), 0);
+    let mut renewed = 0;
     for ((_, asset), group) in groups {
-        let rule = rules.assets.get(&asset).copied().unwrap_or(rules.other);
+        // All are of one home: the epoch before.
+        let rule = group.first().map(|held| purse.network.rule(asset, held.home)).expect("a group has outputs");
         for inputs in group.chunks(INPUTS_MAX) {
             let sum: u128 = inputs.iter().map(|held| u128::from(held.holding.output.amount)).sum();
             let Some(amount) = sum.checked_sub(rule.fee.into()).and_then(|sum| Amount::try_from(sum).ok()) else {
@@ -370,7 +370,7 @@ mod tests {
         amount: Amount,
     ) -> Result<Vec<(usize, Amount, Amount)>, Missing> {
         let rule = AssetRule { least_units: rule.0, fee: rule.1 };
-        let parts = choose(held, AssetId(0), rule, amount, 5)?;
+        let parts = choose(held, AssetId(0), |_| rule, amount, 5)?;
         Ok(parts.into_iter().map(|part| (part.inputs.len(), part.paid, part.change)).collect())
     }
 

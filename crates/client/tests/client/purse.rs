@@ -257,6 +257,7 @@ fn the_group_key_of_an_epoch_that_has_not_begun_stops_no_purse() {
         tls: true,
         home_ports: 8,
         assets: Vec::new(),
+        terms: Vec::new(),
     };
     let body = serde_json::to_string(&lane).expect("plain data").leak();
     assert_eq!(network.learn(&server(200, body)).expect("a lane"), lane);

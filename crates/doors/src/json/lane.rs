@@ -4,10 +4,10 @@ use std::net::SocketAddr;
 
 use api::{
     HOME_PORTS, LaneAssetBody, LaneBody, LaneCandidateBody, LaneCaseBody, LaneCasesBody, LaneOutputBody,
-    LaneRegistrationBody, RegisteredBlsBody,
+    LaneRegistrationBody, LaneTermsBody, RegisteredBlsBody,
 };
 use ledger::LaneRegistration;
-use primitives::to_hex;
+use primitives::{LANE_DEPOSITS, LaneAssetTerms, to_hex};
 
 use crate::backend::{LaneCaseRead, LaneOutputRead};
 use readers::outline::{LaneOutline, Outline};
@@ -23,16 +23,17 @@ pub fn lane(outline: &Outline, addresses: &[Vec<SocketAddr>], tls: bool) -> Opti
         open_cases,
         waiting_claims,
         terms,
+        assets,
         escrow,
         registrations,
         group_keys,
         convicted,
     } = outline.lane.as_ref()?;
-    let assets = terms.assets.iter().zip(escrow).map(|(entry, escrow)| LaneAssetBody {
-        asset: outline.assets[entry.asset.0 as usize].symbol.clone(),
-        least_units: entry.least_units.to_string(),
-        fee: entry.fee.to_string(),
-        escrow: escrow.to_string(),
+    let carried = assets.of_home(*epoch).into_iter().map(|of| LaneAssetBody {
+        asset: symbol(outline, of.asset),
+        least_units: of.least_units.to_string(),
+        fee: of.fee.to_string(),
+        escrow: escrow.get(&of.asset).copied().unwrap_or(0).to_string(),
     });
     let of_member = |shards: &Vec<SocketAddr>| shards.iter().map(SocketAddr::to_string).collect();
     let addresses = match addresses.len() == terms.members.len() {
@@ -61,8 +62,23 @@ pub fn lane(outline: &Outline, addresses: &[Vec<SocketAddr>], tls: bool) -> Opti
         group_keys: group_keys.clone(),
         accounts: terms.accounts.iter().map(ToString::to_string).collect(),
         convicted: convicted.clone(),
-        assets: assets.collect(),
+        assets: carried.collect(),
+        terms: assets.iter().map(|(from, of)| terms_from(outline, from, of)).collect(),
     })
+}
+
+fn terms_from(outline: &Outline, from: u64, of: &LaneAssetTerms) -> LaneTermsBody {
+    LaneTermsBody {
+        asset: symbol(outline, of.asset),
+        number: of.asset.0,
+        decimals: outline.assets.get(of.asset.0 as usize).map_or(0, |listed| listed.decimals),
+        from,
+        least_units: of.least_units.to_string(),
+        fee: of.fee.to_string(),
+        deposits: LANE_DEPOSITS[usize::from(of.deposits)].into(),
+        outflow_most: of.outflow_most.to_string(),
+        outflow_per_height: of.outflow_per_height.to_string(),
+    }
 }
 
 /// Registered keys in JSON.

@@ -2,7 +2,9 @@
 
 use api::{ChangedParameterBody, ComingChangeBody, ParameterBody, ParametersBody, ProposalBody};
 use ledger::{Coming, OpenProposal, PARAMETER_PAUSE, Parameters};
-use primitives::{Address, Digest, Operation, Parameter, PlainListing, ProposalWord, ProposedChange, format_units};
+use primitives::{
+    Address, Digest, LaneAssetTerms, Operation, Parameter, PlainListing, ProposalWord, ProposedChange, format_units,
+};
 use readers::Outline;
 
 use super::Symbols;
@@ -42,6 +44,7 @@ fn comes(before: &Parameters, coming: &Coming, symbols: &Symbols) -> ComingChang
             .collect(),
         lists: coming.lists.iter().map(|listing| listing.symbol.clone()).collect(),
         closes: coming.closes.iter().map(|asset| symbols.name(*asset)).collect(),
+        lane: coming.lane.iter().map(|terms| symbols.name(terms.asset)).collect(),
     }
 }
 
@@ -67,6 +70,22 @@ fn proposal(outline: &Outline, proposer: &Address, open: &OpenProposal, symbols:
     }
 }
 
+/// Terms of an asset in the lane, in words.
+fn lane_words(terms: &LaneAssetTerms, symbols: &Symbols) -> String {
+    let amount = |units| symbols.money(terms.asset, units);
+    let enters = if terms.deposits { "deposits are taken" } else { "deposits are refused, and what is in it leaves" };
+    let leaves = match terms.is_limited() {
+        true => format!(
+            "at most {} leaves at once, and {} more at each height",
+            amount(terms.outflow_most),
+            amount(terms.outflow_per_height)
+        ),
+        false => "no limit on what leaves".into(),
+    };
+    let (name, least, fee) = (symbols.name(terms.asset), amount(terms.least_units), amount(terms.fee));
+    format!("{name}, with outputs of at least {least}, a fee of {fee} for a payment: {enters}; {leaves};")
+}
+
 /// What is proposed, in words.
 pub fn proposed_words(change: &ProposedChange, symbols: &Symbols) -> String {
     match change {
@@ -89,6 +108,10 @@ pub fn proposed_words(change: &ProposedChange, symbols: &Symbols) -> String {
         ProposedChange::Close { asset } => {
             format!("proposes that {} closes, whatever its issuer says; validators vote on it", symbols.name(*asset))
         }
+        ProposedChange::Lane(terms) => format!(
+            "proposes that later epochs of the payment lane carry {} validators vote on it",
+            lane_words(terms, symbols)
+        ),
     }
 }
 

@@ -6,9 +6,9 @@ use std::path::Path;
 use ledger::{Genesis, Ledger, Listing, Outcome, PoolTerms, RootPart, Roots, Signatures};
 use primitives::{
     Address, AssetControl, AssetId, AssetListing, Body, ChangedBy, ClientId, Closing, Contradiction, Digest, Evidence,
-    ExactSide, Fraction, HolderRecovery, HolderState, KeyPolicy, KeySignatures, KeySigner, KeysChange, Life,
-    OfferPlace, OfferReplacement, Operation, Parameter, PlainListing, PolicySigned, PoolKey, PoolOperation, Price,
-    ProposalWord, Proposed, ProposedChange, PublicKey, REFERENCE_RULES, RecoverKeys, Reference, ReferenceKind,
+    ExactSide, Fraction, HolderRecovery, HolderState, KeyPolicy, KeySignatures, KeySigner, KeysChange, LaneAssetTerms,
+    Life, OfferPlace, OfferReplacement, Operation, Parameter, PlainListing, PolicySigned, PoolKey, PoolOperation,
+    Price, ProposalWord, Proposed, ProposedChange, PublicKey, REFERENCE_RULES, RecoverKeys, Reference, ReferenceKind,
     ReferenceRule, RoundProposed, RoundValue, RoundVoted, SESSION_SLOTS_MAX, Scope, SecretKey, SessionCap,
     SessionOperation, SessionScope, SessionTerms, SessionsFate, SetKeys, SignedBy, Stake, SubBlock, Superblock,
     Transaction, TypedData, Upgrade, VoteKind, WalletKey, WalletSigner, policy_salt, session_possession_bytes, to_hex,
@@ -160,7 +160,7 @@ fn keys_operations(chain: u64) -> [Operation; 3] {
 }
 
 /// Proposals at the limits of their fields, and both words about one.
-fn voted_on() -> [Operation; 7] {
+fn voted_on() -> [Operation; 9] {
     let most = (1 << 63) - 1;
     let propose = |change| Operation::Propose(Box::new(change));
     let sets = |parameter, value| propose(ProposedChange::Parameter { parameter, value });
@@ -177,6 +177,12 @@ fn voted_on() -> [Operation; 7] {
             document,
         }))
     };
+    let carries = |asset, units, (outflow_most, outflow_per_height)| {
+        let (asset, deposits) = (AssetId(asset), outflow_most == 0);
+        let terms =
+            LaneAssetTerms { asset, least_units: units, fee: units, deposits, outflow_most, outflow_per_height };
+        propose(ProposedChange::Lane(terms))
+    };
     let vote = |word| Operation::Vote { proposal: Digest([0x5a; 32]), word };
     [
         sets(Parameter::Fee, 10_000),
@@ -184,6 +190,8 @@ fn voted_on() -> [Operation; 7] {
         lists("EUR", 2, 1_000_000_000),
         lists("WRAPPED-BTC9", 18, most),
         propose(ProposedChange::Close { asset: AssetId(17) }),
+        carries(17, 100, (0, 0)),
+        carries(u32::MAX, most, (most, 1)),
         vote(ProposalWord::Yes),
         vote(ProposalWord::No),
     ]
@@ -468,6 +476,12 @@ fn operation(operation: &Operation) -> Value {
                 "supplyMax": listing.supply_max.to_string(), "document": listing.document.to_string(),
             }),
             ProposedChange::Close { asset } => json!({"asset": asset.0}),
+            ProposedChange::Lane(terms) => json!({
+                "asset": terms.asset.0, "leastUnits": terms.least_units.to_string(), "fee": terms.fee.to_string(),
+                "deposits": if terms.deposits { "taken" } else { "refused" },
+                "outflowMost": terms.outflow_most.to_string(),
+                "outflowPerHeight": terms.outflow_per_height.to_string(),
+            }),
         },
         Operation::Vote { proposal, word } => {
             json!({"proposal": proposal.to_string(), "word": if *word == ProposalWord::Yes { "yes" } else { "no" }})
@@ -763,13 +777,13 @@ fn root_vectors() -> Vec<Value> {
 #[test]
 fn the_vectors_are_those_of_the_code() {
     let vectors: Vec<Value> = bodies().into_iter().map(vector).collect();
-    assert_eq!(vectors.len(), 91);
+    assert_eq!(vectors.len(), 93);
     let native = ["create_account", "create_offer", "cancel", "pay", "issue", "burn", "stake", "unstake", "accuse"];
     let later = ["withdraw", "lane", "replace", "open_pool", "provide", "leave", "exact"];
     let sessions = ["authorize_session", "revoke_session", "session_alive"];
     let newest = ["present", "approve", "unapprove", "pay_referenced", "issue_referenced"];
     let keys = ["set_keys", "recover_keys", "complete_keys", "set_receiving", "list_asset", "close_asset"];
-    let votes = ["propose_parameter", "propose_listing", "propose_closing", "vote"];
+    let votes = ["propose_parameter", "propose_listing", "propose_closing", "propose_lane_terms", "vote"];
     let controls = ["set_holder", "recover"];
     let names = native.into_iter().chain(later).chain(sessions).chain(newest).chain(keys).chain(votes).chain(controls);
     for name in names {
@@ -778,7 +792,7 @@ fn the_vectors_are_those_of_the_code() {
     let mut kinds = std::collections::BTreeSet::new();
     let one_of_each = bodies().into_iter().map(|(_, body)| body).filter(|body| kinds.insert(body.operation.name()));
     let typed: Vec<Value> = one_of_each.chain(at_venues()).map(typed_vector).collect();
-    assert_eq!(typed.len(), 55);
+    assert_eq!(typed.len(), 56);
     let roots = root_vectors();
     assert_eq!(roots.iter().map(|root| root["parts"].as_array().map_or(0, Vec::len)).collect::<Vec<_>>(), [5, 7]);
     let mut kinds = std::collections::BTreeSet::new();

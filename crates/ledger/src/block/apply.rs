@@ -367,6 +367,7 @@ fn apply_places(
     let (parameters, least_units) = (ledger.parameters(), ledger.band_least_units());
     let is_judged = ledger.schedule().is_boundary(block.height) || !orders.edits.charter.is_empty();
     let listings = is_judged.then(|| ledger.shared_listings());
+    let lane_assets = ledger.lane().filter(|_| is_judged).map(|lane| lane.shared_assets());
     let stakes = if is_judged { charter::stakes_of(ledger.validators()) } else { BTreeMap::new() };
     let mut turn = Turn {
         block,
@@ -382,6 +383,7 @@ fn apply_places(
         committee: ledger.validators().terms.committee,
         entering,
         listings,
+        lane_assets,
         stakes,
         listed: Vec::new(),
         controlled: Vec::new(),

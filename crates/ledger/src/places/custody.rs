@@ -10,6 +10,7 @@ use proofs::{Asset, Refusal, RulesReadiness, Schedule, SettledFills, Validators}
 
 use super::accounts::Accounts;
 use super::assets::Listings;
+use super::bridge::LaneAssets;
 use super::charter::Coming;
 use super::controls::Controls;
 use super::keys::Rekeyed;
@@ -178,6 +179,8 @@ pub(crate) struct Turn<'a> {
     pub entering: Option<Coming>,
     /// The listings before the block, if proposals may be judged in it.
     pub listings: Option<Arc<Listings>>,
+    /// The terms of assets in the payment lane before the block, likewise.
+    pub lane_assets: Option<Arc<LaneAssets>>,
     /// The stake of each account, if something is proposed or counted.
     pub stakes: BTreeMap<Address, Amount>,
     /// Assets that the block lists, by number.

@@ -155,6 +155,8 @@ impl Ledger {
             listings: self.listings(),
             assets: &self.assets,
             least_units: self.band_least_units(),
+            controls: self.controls(),
+            lane: self.lane().map(LaneBridge::assets),
         }
     }
 

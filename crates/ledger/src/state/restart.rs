@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use payments::LaneCarryOver;
-use primitives::{Digest, RULES_OF_CONTROLS, RULES_OF_KEYS, RULES_OF_LISTINGS, RULES_OF_PROPOSALS};
+use primitives::{
+    Digest, RULES_OF_CONTROLS, RULES_OF_KEYS, RULES_OF_LANE_TERMS, RULES_OF_LISTINGS, RULES_OF_PROPOSALS,
+};
 use proofs::{ChainRules, Charter};
 
 use super::ledger::Ledger;
@@ -64,6 +66,9 @@ impl Ledger {
         }
         if rules < RULES_OF_CONTROLS && !self.controls().is_empty() {
             return Err(RestartError::Controls(rules));
+        }
+        if rules < RULES_OF_LANE_TERMS && self.lane().is_some_and(|lane| lane.assets().are_voted()) {
+            return Err(RestartError::LaneTerms(rules));
         }
         let identity = restart.identity(first);
         let mut validators = self.places.validators.clone();

@@ -5,10 +5,9 @@ use std::io::{self, Read, Write};
 
 use borsh::{BorshDeserialize, BorshSerialize};
 use payments::{
-    AssetRule, BLS_SHARDS_MAX, BridgeRules, DKG_MEMBERS_MAX, LaneBls, LaneRules, LaneSchedule, OutflowLimit, Output,
-    Recipient, SHARDS_MAX,
+    BLS_SHARDS_MAX, BridgeRules, DKG_MEMBERS_MAX, LaneBls, LaneSchedule, OutflowLimit, Output, Recipient, SHARDS_MAX,
 };
-use primitives::{Address, Amount, AssetId, Digest, MAX_ISSUED, PublicKey};
+use primitives::{Address, Amount, AssetId, Digest, LaneAssetTerms, MAX_ISSUED, PublicKey};
 
 const MEMBERS_MAX: usize = payments::VALIDATORS_MAX;
 const PENALTY_MAX: u32 = 1_000_000;
@@ -59,6 +58,15 @@ pub struct LaneAsset {
     pub fee: Amount,
     /// The limit on net outflow, if there is one.
     pub outflow: Option<LaneOutflow>,
+}
+
+impl LaneAsset {
+    /// The same, as a vote would say it.
+    pub fn terms(&self) -> LaneAssetTerms {
+        let &LaneAsset { asset, least_units, fee, outflow } = self;
+        let (outflow_most, outflow_per_height) = outflow.map_or((0, 0), |limit| (limit.most, limit.per_height));
+        LaneAssetTerms { asset, least_units, fee, deposits: true, outflow_most, outflow_per_height }
+    }
 }
 
 /// A limit on the net outflow of an asset: the most that can leave at once, and how much of it is regained at each
@@ -125,25 +133,14 @@ impl LaneTerms {
         self.assets.iter().find(|entry| entry.asset == asset)
     }
 
-    /// The rules of payments on a network.
-    pub fn rules(&self, network: Digest) -> LaneRules {
-        let rule = |entry: &LaneAsset| (entry.asset, AssetRule { least_units: entry.least_units, fee: entry.fee });
-        // No output of another asset can exist, because none is backed.
-        let other = AssetRule { least_units: 1, fee: 0 };
-        LaneRules { network, assets: self.assets.iter().map(rule).collect(), other }
-    }
-
-    pub(crate) fn bridge_rules(&self, network: Digest) -> BridgeRules {
-        let limit = |entry: &LaneAsset| {
-            let LaneOutflow { most, per_height } = entry.outflow?;
-            Some((entry.asset, OutflowLimit { most, per_height }))
-        };
+    /// The rules of a bridge in an epoch with these limits on outflow.
+    pub(crate) fn bridge_rules(&self, network: Digest, outflow: BTreeMap<AssetId, OutflowLimit>) -> BridgeRules {
         BridgeRules {
             network,
             schedule: LaneSchedule { epoch_heights: self.epoch_heights, halt_heights: self.halt_heights },
             case_deposit: self.case_deposit,
             lapse_penalty: self.lapse_penalty,
-            outflow: self.assets.iter().filter_map(limit).collect::<BTreeMap<_, _>>(),
+            outflow,
             registrars: self.registrars.clone(),
             bls: self.bls,
         }

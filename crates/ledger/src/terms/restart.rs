@@ -18,7 +18,10 @@
 //! keys of the first committee are part of the identity, so that nobody can sign for two lists under one name.
 
 use payments::{CarryRefusal, LaneRefusal};
-use primitives::{Address, Digest, PublicKey, RULES_OF_CONTROLS, RULES_OF_KEYS, RULES_OF_LISTINGS, RULES_OF_PROPOSALS};
+use primitives::{
+    Address, Digest, PublicKey, RULES_OF_CONTROLS, RULES_OF_KEYS, RULES_OF_LANE_TERMS, RULES_OF_LISTINGS,
+    RULES_OF_PROPOSALS,
+};
 
 use super::rules::{RULES_LEAST, RULES_NEWEST};
 
@@ -96,6 +99,12 @@ pub enum RestartError {
          {RULES_OF_CONTROLS} or later (--rules)"
     )]
     Controls(u32),
+    /// A vote has decided terms of assets in the payment lane, and these rules know nothing of it.
+    #[error(
+        "the restart begins with rules {0}, which do not know that terms of assets in the payment lane were voted: \
+         agree on rules {RULES_OF_LANE_TERMS} or later (--rules)"
+    )]
+    LaneTerms(u32),
     /// An account cannot take a seat.
     #[error("the account {0} cannot take a seat in the committee: it {1}; /v1/validators lists who has staked")]
     Seat(Address, &'static str),

@@ -3,13 +3,14 @@
 
 use std::collections::BTreeMap;
 
+use crate::lane_terms::{one_node, open, proposes};
 use crate::world::*;
 use ledger::{Ledger, Refusal, Restart, RestartError, RestartedLane, Restore, Roots, Snapshot};
 use payments::{
     CertifiedPayment, ClosedLog, LaneCarryOver, LaneCommittee, LogOwner, Output, OutputId, Payment, PaymentBody,
     PaymentCertificate, Recipient, RestartEvidence, StatementKind,
 };
-use primitives::{Amount, Digest, SecretKey};
+use primitives::{Amount, Digest, LaneAssetTerms, RULES_OF_LANE_TERMS, SecretKey};
 
 /// A key of the first committee of a restarted network.
 fn fresh_key(member: usize) -> SecretKey {
@@ -272,4 +273,32 @@ fn another_list_makes_another_network() {
     let refused = ledger.begin_again(&first, &others[1], Some(&all));
     assert!(matches!(refused, Err(RestartError::Committee(_))), "{refused:?}");
     assert_eq!(Snapshot::digest(&ledger), snapshot, "nothing has changed");
+}
+
+/// Terms that were voted are those of the first epoch, with their limit; and no older rules follow.
+#[test]
+fn a_restarted_lane_carries_what_was_voted() {
+    let mut world = World::of(&one_node());
+    let limited = LaneAssetTerms { outflow_most: 400, outflow_per_height: 10, ..open(EUR) };
+    world.block(vec![(1, proposes(limited))]);
+    world.empty_blocks(3 + HEIGHTS as usize);
+    let lane = |world: &World| world.ledger.lane().expect("there is one").clone();
+    assert_eq!(lane(&world).assets().get(EUR, world.epoch()), Some(&limited));
+    world.withdraw(2, EUR, 1_000);
+    let old = Old::of(world);
+    let carried = old.carry(&[0, 1, 2]);
+    let restart = Restart {
+        number: 1,
+        snapshot: Snapshot::digest(&old.snapshot),
+        committee: Vec::new(),
+        lane: Some(RestartedLane { list: carried.digest(), members: Vec::new() }),
+        rules: Some(RULES_OF_LANE_TERMS - 1),
+    };
+    let first = old.snapshot.network();
+    let older = old.snapshot.clone().begin_again(&first, &restart, Some(&carried));
+    assert_eq!(older, Err(RestartError::LaneTerms(RULES_OF_LANE_TERMS - 1)));
+    let again = old.restarted(&carried).world;
+    assert_eq!((again.epoch(), again.escrow(EUR)), (0, 1_000));
+    assert_eq!(lane(&again).assets().get(EUR, 0), Some(&limited));
+    assert_eq!(lane(&again).rules(0).asset(EUR).fee, limited.fee);
 }

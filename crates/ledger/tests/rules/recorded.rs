@@ -12,10 +12,10 @@ use ledger::{Applied, Genesis, Ledger, Outcome, Refusal, Restore, Roots, Signatu
 use primitives::venue::{ORDER_LISTS_RULES, STEP_REPORTS_RULES, VenueOperation};
 use primitives::{
     AssetId, Body, ChangedBy, Committed, Contradiction, Digest, Evidence, KeyPolicy, KeySignatures, KeySigner,
-    KeysChange, Operation, RULES_OF_CONTROLS, RULES_OF_KEYS, RULES_OF_LISTINGS, RULES_OF_PROPOSALS, RecoverKeys,
-    Reference, ReferenceKind, ReferenceRule, Scope, SecretKey, Sequence, SessionCap, SessionOperation, SessionScope,
-    SessionTerms, SessionsFate, SetKeys, SignedBy, Superblock, Transaction, Upgrade, WalletKey, WalletSigner,
-    session_possession_bytes, slot_of, slot_sequence,
+    KeysChange, Operation, RULES_OF_CONTROLS, RULES_OF_KEYS, RULES_OF_LANE_TERMS, RULES_OF_LISTINGS,
+    RULES_OF_PROPOSALS, RecoverKeys, Reference, ReferenceKind, ReferenceRule, Scope, SecretKey, Sequence, SessionCap,
+    SessionOperation, SessionScope, SessionTerms, SessionsFate, SetKeys, SignedBy, Superblock, Transaction, Upgrade,
+    WalletKey, WalletSigner, session_possession_bytes, slot_of, slot_sequence,
 };
 
 use crate::charter::{NETWORK, World, account, genesis, key, node};
@@ -328,7 +328,7 @@ fn changes(world: &mut World) {
 #[test]
 #[ignore = "writes the files that the other tests read, once"]
 fn record_rules() {
-    let histories: [(u32, fn() -> History); 7] = [
+    let histories: [(u32, fn() -> History); 8] = [
         (RULES_OF_REFERENCES, crate::recorded_references::of_references),
         (STEP_REPORTS_RULES, crate::recorded_references::of_steps),
         (RULES_OF_KEYS, of_keys),
@@ -336,6 +336,7 @@ fn record_rules() {
         (RULES_OF_PROPOSALS, crate::recorded_proposals::of_proposals),
         (RULES_OF_CONTROLS, crate::recorded_controls::of_controls),
         (ORDER_LISTS_RULES, crate::recorded_lists::of_lists),
+        (RULES_OF_LANE_TERMS, crate::recorded_lane_terms::of_lane_terms),
     ];
     let path = |rules: u32| fixtures().join(format!("rules-{rules}.chain"));
     let is_due = |rules: u32| manifest(rules).is_some() && !path(rules).exists();

@@ -107,6 +107,13 @@ impl World {
             .sign(&self.ledger.network(), &key(person))
     }
 
+    /// Signs what is only asked for: the next transaction has the same number.
+    pub fn sign_only(&self, person: u8, operation: Operation) -> Transaction {
+        let sequence = self.next_sequence(person);
+        Body { chain: 1, account: address(person), sequence, until: 50_000, operation }
+            .sign(&self.ledger.network(), &key(person))
+    }
+
     /// Runs one block of these sub-blocks, once by solving and once by checking the result; both must agree. Then the
     /// state goes through a snapshot.
     pub fn run(&mut self, parts: Vec<Vec<Transaction>>) -> Applied {

@@ -117,7 +117,7 @@ impl Pair {
 fn terms(world: &World, home: HomeEpoch) -> Box<HomeTerms> {
     let lane = world.ledger.lane().expect("there is one");
     let committee = lane.committee(home).expect("it counts").clone();
-    Box::new(HomeTerms { rules: lane.rules(), committee, previous: None })
+    Box::new(HomeTerms { rules: lane.rules(home), committee, previous: None })
 }
 
 pub fn start(world: &World, home: HomeEpoch) -> ShardOrder {
@@ -422,7 +422,7 @@ fn a_shard_that_is_told_nothing_signs_only_what_it_knows() {
     let committee = lane.committee(0).expect("it counts").clone();
     let shard = committee.shard_of(0, &key(1).public()).expect("a member");
     let settings = LaneSettings {
-        rules: lane.rules(),
+        rules: lane.rules(home),
         committee,
         previous: None,
         validator: 0,
@@ -442,7 +442,7 @@ fn a_shard_that_is_told_nothing_signs_only_what_it_knows() {
     let coin = payments::Holding { id, output, proof: OutputProof::Ledger };
     let pay = |to: u8| {
         let outputs = vec![Output { to: Recipient::Key(key(to).public()), ..output }];
-        build_payment(&lane.rules(), &key(1), home, home, vec![coin.clone()], outputs).expect("correct").request
+        build_payment(&lane.rules(home), &key(1), home, home, vec![coin.clone()], outputs).expect("correct").request
     };
     let refusal = |effects: &[LaneEffect]| match effects.last() {
         Some(LaneEffect::Refuse { refusal, .. }) => Some(refusal.clone()),

@@ -101,7 +101,7 @@ fn barred(world: &mut World) -> (Vec<u8>, Digest) {
     let (id, home) = world.withdraw();
     let lane = world.ledger.lane().expect("there is one");
     let output = Output { to: Recipient::Key(key(1).public()), asset: USD, amount: 100 };
-    let (rules, coin) = (lane.rules(), Holding { id, output, proof: OutputProof::Ledger });
+    let (rules, coin) = (lane.rules(home), Holding { id, output, proof: OutputProof::Ledger });
     let outputs = vec![Output { to: Recipient::Key(key(3).public()), ..output }];
     let paid = build_payment(&rules, &key(1), home, home, vec![coin], outputs).expect("correct");
     let SignedPayment { payment, digest, signature, .. } = paid;

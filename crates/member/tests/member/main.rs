@@ -3,10 +3,11 @@
 mod apart;
 mod cases;
 mod layouts;
+mod terms;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use ledger::{Genesis, LaneAsset, LaneBls, LaneTerms, Ledger, Listing, Signatures};
+use ledger::{CharterTerms, Genesis, LaneAsset, LaneBls, LaneTerms, Ledger, Listing, Signatures};
 use member::{
     ASK_BLOCKS, LaneBlock, LaneMember, MemberEffect, MemberInput, MemberMistake, MemberSettings, POST_BLOCKS,
     ShardStart,
@@ -56,7 +57,9 @@ fn genesis(has_registrar: bool, others: u8) -> Genesis {
     };
     let assets = vec![Listing::new("USD", 2, key(8).public().address())];
     let balances = [1, 2].map(|person| (key(person).public().address(), USD, 1_000_000)).to_vec();
-    Genesis { chain: 7, mu: Fraction::power_of_two(10), assets, balances, lane: Some(lane), ..Genesis::default() }
+    let charter = CharterTerms { operator: key(1).public().address(), notice_min: 3, patience: 40 };
+    let mu = Fraction::power_of_two(10);
+    Genesis { chain: 7, mu, assets, balances, charter, lane: Some(lane), ..Genesis::default() }
 }
 
 /// What the shell cannot do at present.

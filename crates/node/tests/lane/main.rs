@@ -176,7 +176,7 @@ impl Net {
     }
 
     fn pay(&self, from: u8, coin: &Holding, homes: [HomeEpoch; 2], to: Recipient) -> SignedPayment {
-        let rules = self.exchange.read(|ledger| ledger.lane().expect("there is one").rules());
+        let rules = self.exchange.read(|ledger| ledger.lane().expect("there is one").rules(homes[0]));
         let outputs = vec![Output { to, ..coin.output }];
         build_payment(&rules, &key(from), homes[0], homes[1], vec![coin.clone()], outputs).expect("correct")
     }

@@ -90,6 +90,14 @@ impl Bridge {
         self.queue.write(to);
     }
 
+    /// The lane epoch of an encoded state, by which its limits are known.
+    ///
+    /// # Errors
+    /// [`LaneRefusal::Malformed`] if the state does not begin with a clock.
+    pub fn epoch_of(bytes: &[u8]) -> Result<HomeEpoch, LaneRefusal> {
+        Ok(LaneClock::read(&mut Reader::new(bytes))?.epoch())
+    }
+
     /// Parses a state that fills `bytes`.
     ///
     /// # Errors

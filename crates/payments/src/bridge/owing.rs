@@ -3,6 +3,15 @@
 use super::*;
 
 impl Bridge {
+    /// Other limits on outflow are in force. Claims keep their places.
+    ///
+    /// # Panics
+    /// If a limit would let a claim wait forever.
+    pub fn set_limits(&mut self, limits: BTreeMap<AssetId, OutflowLimit>) {
+        self.queue.set_limits(&limits);
+        self.rules.outflow = limits;
+    }
+
     pub(super) fn follow(
         &mut self,
         event: CaseEvent,

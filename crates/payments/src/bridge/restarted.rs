@@ -20,7 +20,9 @@ impl Bridge {
         let (mut bridge, _) = Bridge::new(rules, &[]);
         bridge.clock = self.clock.restarted();
         bridge.convicted.clone_from(&self.convicted);
+        let limits = std::mem::take(&mut bridge.rules.outflow);
         bridge.queue = self.queue.clone();
+        bridge.set_limits(limits);
         for (asset, totals) in &self.totals {
             let backing = totals.held().expect("no more is paid than escrow holds");
             bridge.totals.insert(*asset, EscrowTotals { backing, ..EscrowTotals::default() });

@@ -387,7 +387,7 @@ fn the_audit_finds_what_is_wrong_and_nothing_else() {
         credited: BTreeSet::new(),
     };
     let quorums = |_| Quorums::new(4);
-    let run = |logs: &[LaneLogSummary], facts: &LedgerFacts| audit(logs, &rules(), facts, quorums);
+    let run = |logs: &[LaneLogSummary], facts: &LedgerFacts| audit(logs, |_| rules(), facts, quorums);
     let report = run(&logs, &facts).expect("nothing is wrong");
     assert_eq!((report.payments, report.certified), (4, 2));
     assert_eq!(report.unspent, BTreeMap::from([(ASSET, 150)]), "all of escrow has an owner");
@@ -431,7 +431,7 @@ fn the_audit_counts_inputs_of_a_committee_whose_logs_are_gone() {
     let read =
         |home| LaneLogSummary::read(&node.disk.bytes, LogOwner { network: NETWORK, home, validator: 0, shard: 0 });
     let log = read(1).expect("a log that is intact");
-    let audit = |logs: &[LaneLogSummary]| audit(logs, &rules(), &LedgerFacts::default(), |_| Quorums::new(1));
+    let audit = |logs: &[LaneLogSummary]| audit(logs, |_| rules(), &LedgerFacts::default(), |_| Quorums::new(1));
     assert_eq!(audit(std::slice::from_ref(&log)).map(|report| report.from_before), Ok(1));
     // With a log of the committee that should have created it, the output is untraced.
     let before = Node::new(settings_of(0), &[]);

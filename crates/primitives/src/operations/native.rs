@@ -2,8 +2,8 @@
 
 use super::{AskedAs, FieldKind, FieldList, Needs, OperationField, OperationRow, SESSION_WEIGHT, Signers, field};
 use crate::{
-    ASSET_CONTROLS, EXACT_WEIGHT, HOLDER_STATES, PARAMETERS, POOL_WEIGHT, PROPOSAL_WEIGHT, REFERENCE_KINDS,
-    REFERENCE_RULES,
+    ASSET_CONTROLS, EXACT_WEIGHT, HOLDER_STATES, LANE_DEPOSITS, PARAMETERS, POOL_WEIGHT, PROPOSAL_WEIGHT,
+    REFERENCE_KINDS, REFERENCE_RULES,
 };
 
 const SELL: OperationField = field("sell", FieldKind::Asset, "Symbol sold.");
@@ -647,6 +647,33 @@ pub static NATIVE: &[OperationRow] = &[
         fees: PROPOSAL_WEIGHT,
         needs: Needs::Govern,
         fields: &[ASSET],
+        ..ROW
+    },
+    OperationRow {
+        code: &[27, 3],
+        name: "propose_lane_terms",
+        structure: "ProposeLaneTerms",
+        about: "Proposes the terms of an asset in the payment lane, on which validators vote. Since rules 19.",
+        fees: PROPOSAL_WEIGHT,
+        needs: Needs::Govern,
+        fields: &[
+            ASSET,
+            field("least_units", FieldKind::Units, "The smallest output and the smallest deposit.").typed("leastUnits"),
+            field("fee", FieldKind::Units, "What each payment leaves in escrow; zero stays zero."),
+            field(
+                "deposits",
+                FieldKind::Choice(&LANE_DEPOSITS),
+                "`taken`, or `refused`: then nothing enters, and what is in the lane is paid and leaves as ever.",
+            ),
+            field("outflow_most", FieldKind::Units, "The most that leaves at once beyond what enters; 0 for no limit.")
+                .typed("outflowMost"),
+            field(
+                "outflow_per_height",
+                FieldKind::Units,
+                "What of that limit is regained at each height; 0 for no limit.",
+            )
+            .typed("outflowPerHeight"),
+        ],
         ..ROW
     },
     OperationRow {

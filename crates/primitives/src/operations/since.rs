@@ -3,7 +3,7 @@
 use crate::control::RULES_OF_CONTROLS;
 use crate::keys::RULES_OF_KEYS;
 use crate::listing::RULES_OF_LISTINGS;
-use crate::proposal::RULES_OF_PROPOSALS;
+use crate::proposal::{RULES_OF_LANE_TERMS, RULES_OF_PROPOSALS};
 use crate::{Operation, ProposedChange, SessionOperation};
 
 impl Operation {
@@ -20,6 +20,7 @@ impl Operation {
             Operation::ListAsset(_) | Operation::CloseAsset { .. } => RULES_OF_LISTINGS,
             Operation::Propose(change) => match &**change {
                 ProposedChange::List(listing) if listing.control.freezes() => RULES_OF_CONTROLS,
+                ProposedChange::Lane(_) => RULES_OF_LANE_TERMS,
                 _ => RULES_OF_PROPOSALS,
             },
             Operation::Vote { .. } => RULES_OF_PROPOSALS,

@@ -58,4 +58,19 @@ refusals! {
     /// The post alone costs more signature checks than a sub-block has for posts.
     LANE_POST_OVER_QUOTA: invalid, "lane_post_over_quota",
         "the post needs more than 1024 signature checks, and no block carries it: contest the outputs in several posts";
+    /// The lane takes no deposits of this asset in its present epoch, on a chain where votes decide that.
+    NO_WAY_IN: refused, "no_way_in",
+        "the payment lane takes no deposits of this asset in this lane epoch; see /v1/lane";
+    /// The deposit is below the least output of the present lane epoch, on a chain where votes decide that.
+    DEPOSITS_TOO_LITTLE: refused, "deposits_too_little",
+        "the deposit is below the least output of its asset in this lane epoch; see /v1/lane";
+    /// An issuer controls the asset, so that the lane cannot carry it.
+    CONTROLLED_IN_LANE: refused, "controlled_in_lane",
+        "its issuer can freeze this asset, and outputs of the payment lane belong to unknown keys: it carries none such";
+    /// The lane knows as many assets as it may.
+    LANE_ASSETS_FULL: refused, "lane_assets_full",
+        "the payment lane knows 256 assets, and none ever leaves it: it takes no other one";
+    /// The vote would add a limit on outflow, or remove one.
+    OUTFLOW_FIXED: refused, "outflow_fixed",
+        "an asset has a limit on what leaves the lane from its first terms on, or never: keep that of /v1/lane";
 }

@@ -350,7 +350,7 @@ impl LaneWorld {
     }
 
     fn pay_once(&mut self, payer: usize, inputs: &[usize], now: HomeEpoch) {
-        let rules = self.lane().rules();
+        let rules = self.lane().rules(self.payers.coins[inputs[0]].home);
         let fee = rules.assets.get(&ASSET).map_or(0, |rule| rule.fee);
         let sum: Amount = inputs.iter().map(|at| self.payers.coins[*at].holding.output.amount).sum();
         let Some(usable) = sum.checked_sub(fee).filter(|usable| *usable > 1) else { return };
@@ -389,8 +389,9 @@ impl LaneWorld {
         into: HomeEpoch,
         outputs: Vec<(Output, Option<(usize, SecretKey)>)>,
     ) -> Option<usize> {
-        let (rules, height) = (self.lane().rules(), self.ledger.height());
-        let scheme = self.draw_scheme(self.payers.coins[*inputs.first()?].home);
+        let home = self.payers.coins[*inputs.first()?].home;
+        let (rules, height) = (self.lane().rules(home), self.ledger.height());
+        let scheme = self.draw_scheme(home);
         let at = self.payers.build(&rules, inputs, into, outputs, (scheme, height))?;
         let body = self.payers.payments[at].body.clone();
         self.note("pay", at as u64);

@@ -151,6 +151,7 @@ fn subject(change: &ProposedChange) -> String {
         ProposedChange::Parameter { parameter, .. } => parameter.name().into(),
         ProposedChange::List(listing) => format!("name {}", listing.symbol.to_uppercase()),
         ProposedChange::Close { asset } => format!("asset {asset}"),
+        ProposedChange::Lane(terms) => format!("lane terms of asset {}", terms.asset),
     }
 }
 
@@ -272,6 +273,7 @@ impl ProposalBooks {
                 let is_closed = asset.0 == 0 || is_voted || assets.is_closed(*asset, height);
                 if is_closed { Err(format!("asset {asset} does not close by it")) } else { Ok(()) }
             }
+            ProposedChange::Lane(_) => Err("the clients' chain has no payment lane".into()),
         }
     }
 
@@ -385,6 +387,7 @@ impl ProposalBooks {
                 }
                 ProposedChange::List(listing) => next.lists.push(listing.clone()),
                 ProposedChange::Close { asset } => next.closes.push(*asset),
+                ProposedChange::Lane(_) => {}
             }
         }
         if next != before {

@@ -77,7 +77,7 @@ impl LaneAudit {
         let counted = deposits_in_blocks(first, state.height())?;
         counted.iter().try_for_each(|counted| check_deposits(&network, &facts, counted))?;
         let members = lane.terms().members.len();
-        let verdict = payments::audit(&logs, &lane.rules(), &facts, |_| Quorums::new(members));
+        let verdict = payments::audit(&logs, |home| lane.rules(home), &facts, |_| Quorums::new(members));
         let found = Audited {
             height: state.height(),
             is_counted: counted.is_some(),

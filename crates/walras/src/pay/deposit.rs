@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{bail, ensure};
+use anyhow::bail;
 use client::purse::{Deposit, LaneNow, Purse, resolve_deposits};
 use primitives::{Address, Amount, AssetId, Operation};
 use serde_json::json;
@@ -23,12 +23,11 @@ pub(super) fn deposit(
     place: &PursePlace,
 ) -> anyhow::Result<ExitCode> {
     let mut purse = place.open()?;
-    let (asset, amount) = purse.network.units(asset, amount)?;
-    let least = purse.network.rules().assets.get(&asset).map_or(1, |rule| rule.least_units);
-    ensure!(amount >= least, "a deposit of this asset has at least {}", purse.network.money(asset, least));
-    // The node must be of the purse's lane; otherwise the money would go to another lane.
+    // The node must be of the purse's lane; otherwise the money would go to another lane. It also tells the terms.
     let node = sender.server().node();
-    LaneNow::ask(&node, &purse.network)?;
+    let now = LaneNow::ask(&node, &purse.network)?;
+    let (asset, amount) = purse.network.units(asset, amount)?;
+    purse.network.check_deposit(asset, amount, now.epoch)?;
     resolve_deposits(&purse, &node, Duration::ZERO)?;
     let account = sender.account()?;
     if !sender.is_again() {

@@ -68,7 +68,7 @@ pub fn balance(purse: &Purse, now: Option<HomeEpoch>, json: bool) -> anyhow::Res
 fn as_json(purse: &Purse, of: &PurseContents, now: Option<HomeEpoch>, rows: &BTreeMap<AssetId, Row>) -> Value {
     let network = &purse.network;
     let row = |(asset, row): (&AssetId, &Row)| {
-        let money = network.assets.iter().find(|money| money.asset == *asset);
+        let money = network.get(*asset);
         json!({
             "asset": network.symbol(*asset),
             "decimals": money.map(|money| money.decimals),

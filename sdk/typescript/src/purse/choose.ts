@@ -10,8 +10,8 @@ export type Rule = { least: bigint; fee: bigint };
 const unitsOf = (group: Holding[]): bigint => group.reduce((sum, one) => sum + one.output.amount, 0n);
 const compare = (one: bigint, other: bigint): number => (one < other ? -1 : one > other ? 1 : 0);
 
-/** Outputs that make up an amount, in as few payments as are easily found; or the units that are missing. */
-export function choose(held: Holding[], asset: number, rule: Rule, amount: bigint, now: bigint): Part[] | bigint {
+/** Outputs that make up an amount, in as few payments as are easily found; or the units that are missing. `rule` is that of a home. */
+export function choose(held: Holding[], asset: number, rule: (home: bigint) => Rule, amount: bigint, now: bigint): Part[] | bigint {
   const groups = new Map<string, Holding[]>();
   for (const one of held) {
     if (one.output.asset !== asset || (one.home !== now && one.home + 1n !== now)) continue;
@@ -19,7 +19,8 @@ export function choose(held: Holding[], asset: number, rule: Rule, amount: bigin
     groups.set(place, [...(groups.get(place) ?? []), one]);
   }
   const cut = [...groups.entries()].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, group]) => largest(group));
-  const suffices = (group: Holding[]) => unitsOf(group) >= amount + rule.fee;
+  const ruleOf = (group: Holding[]) => rule(group[0]?.home ?? now);
+  const suffices = (group: Holding[]) => unitsOf(group) >= amount + ruleOf(group).fee;
   // The smallest group that suffices alone comes first, then the largest ones.
   cut.sort((one, other) => {
     if (suffices(one) !== suffices(other)) return suffices(one) ? -1 : 1;
@@ -28,7 +29,7 @@ export function choose(held: Holding[], asset: number, rule: Rule, amount: bigin
   const parts: Part[] = [];
   let left = amount;
   for (const group of cut) {
-    const part = left > 0n ? partOf(group, rule, left) : null;
+    const part = left > 0n ? partOf(group, ruleOf(group), left) : null;
     if (!part) continue;
     parts.push(part);
     left -= part.paid;

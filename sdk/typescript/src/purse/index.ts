@@ -16,7 +16,8 @@ import { type Deposit, type Held, PurseContents, type SentPayment, createContent
 import { LaneError, MissingMoneyError, PurseError, ReceiptError } from "./errors.js";
 import { type PurseFiles, idText } from "./files.js";
 import { CERTIFIED_MS, posted, resolve, sentAgain, withdraw } from "./ledger.js";
-import { type Expected, LaneNetwork, type LaneNow, type Money } from "./network.js";
+import { type Expected, LaneNetwork, type LaneNow } from "./network.js";
+import type { Money } from "./terms.js";
 import { checked, forOthers, payable, shown, slipsOf, verified } from "./receipts.js";
 import type { Balance, Bill, Deposited, Entry, Paid, Proved, Received, Redeemed, Repaired, Scheme, Sent, Settled } from "./results.js";
 import { Session } from "./session.js";
@@ -86,7 +87,7 @@ export class Purse {
   }
   /** The symbols of the assets that the lane carries. */
   get assets(): string[] {
-    return this.contents.network.assets.map(({ symbol }) => symbol);
+    return this.contents.network.carried.map(({ symbol }) => symbol);
   }
   /** Whether the files may be a copy: then the purse asks a quorum what it has spent before it spends. */
   isCopy(): Promise<boolean> {
@@ -191,11 +192,11 @@ export class Purse {
    */
   deposit(asset: string, amount: Amount, { again = false }: { again?: boolean } = {}): Promise<Deposited> {
     return this.alone(async () => {
+      // The node must be of the purse's lane; otherwise the money would go to another lane. It also tells the terms.
+      const now = await this.session.network.learn(this.session.node);
       const money = this.contents.network.money(asset);
       const units = money.units(amount);
-      if (units < money.least) throw new PurseError(`a deposit of this asset has at least ${this.contents.network.shown(money.asset, money.least)}: nothing was sent`);
-      // The node must be of the purse's lane; otherwise the money would go to another lane.
-      await this.session.network.learn(this.session.node);
+      this.contents.network.checkDeposit(money, units, now.epoch);
       await resolve(this.session, 0);
       const account = this.session.node.address;
       const { waiting } = await this.contents.contents();
@@ -269,7 +270,8 @@ export class Purse {
   private async stored(payee: Output, money: Money, amount: Amount, scheme: number): Promise<SignedPayment[]> {
     const units = money.units(amount);
     const now = await this.session.begin();
-    const parts = choose(await this.contents.holdings(), money.asset, money, units, now.epoch);
+    const rule = (home: bigint) => this.contents.network.rule(money.asset, home);
+    const parts = choose(await this.contents.holdings(), money.asset, rule, units, now.epoch);
     if (typeof parts === "bigint") throw new MissingMoneyError(this.contents.network.shown(money.asset, parts));
     // Checked before anything is signed.
     for (const { inputs } of parts) this.session.checkScheme(inputs[0]?.home ?? 0n, scheme);

@@ -11,7 +11,7 @@ import { fromHex } from "../typed.js";
 import { type Deposit, REDEEM_EPOCHS, depositOutput } from "./contents.js";
 import { OtherLaneError, PurseError } from "./errors.js";
 import { idText } from "./files.js";
-import type { Money } from "./network.js";
+import type { Money } from "./terms.js";
 import type { Redeemed } from "./results.js";
 import type { Session } from "./session.js";
 import { find } from "./trust.js";

@@ -2,16 +2,16 @@
  * The lane of a purse: pinned when the purse is made, so that no node can substitute other validators later; and what was learned
  * about its epochs, each with the ledger's proof.
  */
-import { AssetInfo, type Amount } from "../assets.js";
-import type * as bodies from "../bodies.js";
 import type { Client } from "../client.js";
 import { RefusedError, UnknownAssetError } from "../errors.js";
 import { type Committee, type Registration, quorums, seated, verifyRegistration, withBoard } from "../lane/committee.js";
 import { Refused, hex, same } from "../lane/layout.js";
 import type { Rules } from "../lane/payment.js";
 import { fromHex } from "../typed.js";
-import { OtherLaneError, PurseFileError, UnprovedError } from "./errors.js";
+import type { Rule } from "./choose.js";
+import { OtherLaneError, PurseError, PurseFileError, UnprovedError } from "./errors.js";
 import { FETCHED_AGAIN, type PurseFiles, RESTORE, damaged, readJson, writeJson } from "./files.js";
+import { Money, type TermsBody, ToldTerms } from "./terms.js";
 import {
   Light,
   type PinnedTrust,
@@ -31,6 +31,8 @@ import {
 export const LANE = "lane.json";
 export const EPOCHS = "proved-epochs.json";
 export const BOARDS = "boards.json";
+/** The terms of assets that a node told last. */
+export const TERMS = "terms.json";
 /** Number of epochs whose keys are kept: those whose receipts may still have value, and some more. */
 const EPOCHS_KEPT = 16n;
 
@@ -47,28 +49,8 @@ type LaneBody = {
   group_keys: number[];
   addresses: string[][];
   assets: { asset: string; least_units: string; fee: string }[];
+  terms?: TermsBody[];
 };
-
-/** An asset of the lane. */
-export class Money {
-  private readonly info: AssetInfo;
-
-  constructor(
-    readonly asset: number,
-    readonly symbol: string,
-    decimals: number,
-    readonly least: bigint,
-    readonly fee: bigint,
-  ) {
-    this.info = new AssetInfo({ asset, symbol, decimals } as bodies.Asset);
-  }
-  units(amount: Amount): bigint {
-    return this.info.units(amount);
-  }
-  amount(units: bigint): string {
-    return this.info.amount(units);
-  }
-}
 
 /** The state of the lane, as a node tells it. `hasShards` says whether the node knows where they are. */
 export type LaneNow = { epoch: bigint; heightsLeft: number; halted: boolean; hasShards: boolean };
@@ -79,13 +61,14 @@ export type Expected = { network?: string; validators?: string[] };
 /** The constants of a lane, and the proved keys of its epochs. */
 export class LaneNetwork {
   readonly id: Uint8Array;
-  readonly assets: Money[];
+  private readonly assets: Money[];
   readonly trust: Trust;
   private readonly members: Uint8Array[][];
   private readonly registrars: Uint8Array[];
   private keys = new Map<string, Registration>();
   private boards = new Map<bigint, string>();
   private readonly committees = new Map<bigint, Committee>();
+  private told = new ToldTerms([]);
   private files: PurseFiles | null = null;
 
   constructor(readonly pinned: PinnedLane) {
@@ -124,6 +107,7 @@ export class LaneNetwork {
     const body = (await readJson(files, LANE)) as PinnedLane;
     const network = damaged(files, LANE, RESTORE, () => new LaneNetwork(body));
     await network.recall(files);
+    await network.recallTerms(files);
     return network;
   }
 
@@ -144,6 +128,12 @@ export class LaneNetwork {
     }
   }
 
+  private async recallTerms(files: PurseFiles): Promise<void> {
+    if (!(await files.read(TERMS))) return;
+    const told = (await readJson(files, TERMS, FETCHED_AGAIN)) as TermsBody[];
+    this.told = damaged(files, TERMS, FETCHED_AGAIN, () => new ToldTerms(told));
+  }
+
   private admit(one: Registration): void {
     verifyRegistration(one, this.id, this.registrars);
     const place = `${one.epoch} ${one.member}`;
@@ -151,18 +141,39 @@ export class LaneNetwork {
     this.committees.delete(one.epoch);
   }
 
-  get rules(): Rules {
-    return { network: this.id, assets: new Map(this.assets.map(({ asset, least, fee }) => [asset, { least, fee }])) };
+  /** The assets that are known, on their newest terms: those that were pinned, and those that a node told since. */
+  get carried(): Money[] {
+    const told = this.told.assets();
+    return [...told, ...this.assets.filter(({ asset }) => told.every((one) => one.asset !== asset))];
+  }
+  /** Least output and fee of an asset for payments of a home. */
+  rule(asset: number, home: bigint): Rule {
+    const { least, fee } = this.told.rule(asset, home) ?? this.numbered(asset);
+    return { least, fee };
+  }
+  /** What the members of a home check. */
+  rules(home: bigint): Rules {
+    return { network: this.id, assets: new Map(this.carried.map(({ asset }) => [asset, this.rule(asset, home)])) };
+  }
+
+  checkDeposit(money: Money, units: bigint, epoch: bigint): void {
+    if (!this.told.takesDeposits(money.asset, epoch)) {
+      throw new PurseError(
+        `the lane takes no deposits of ${money.symbol} in this lane epoch: nothing was sent; what is in it can be paid and redeemed`,
+      );
+    }
+    const { least } = this.rule(money.asset, epoch);
+    if (units < least) throw new PurseError(`a deposit of this asset has at least ${this.shown(money.asset, least)}: nothing was sent`);
   }
 
   /** The asset with a symbol. */
   money(symbol: string): Money {
-    const found = this.assets.find((money) => money.symbol === symbol);
+    const found = this.carried.find((money) => money.symbol === symbol);
     if (found) return found;
-    throw new UnknownAssetError(`the lane carries no asset ${JSON.stringify(symbol)}; there are ${this.assets.map((money) => money.symbol).join(", ")}`);
+    throw new UnknownAssetError(`the lane carries no asset ${JSON.stringify(symbol)}; there are ${this.carried.map((money) => money.symbol).join(", ")}`);
   }
   numbered(asset: number): Money {
-    return this.assets.find((money) => money.asset === asset) ?? new Money(asset, `asset ${asset}`, 0, 1n, 0n);
+    return this.carried.find((money) => money.asset === asset) ?? new Money(asset, `asset ${asset}`, 0, 1n, 0n);
   }
   shown(asset: number, units: bigint): string {
     const money = this.numbered(asset);
@@ -197,7 +208,7 @@ export class LaneNetwork {
     }
   }
 
-  /** Asks a node of this lane how it is, and learns the keys of epochs with their proofs. */
+  /** Asks a node of this lane how it is, and learns terms of assets, and the keys of epochs with their proofs. */
   async learn(client: Client): Promise<LaneNow> {
     const body = await client.ask<LaneBody>("/v1/lane");
     const constants = (of: { network: string; members: string[][]; registrars?: string[] }) =>
@@ -205,9 +216,24 @@ export class LaneNetwork {
     if (constants(body) !== constants(this.pinned)) {
       throw new OtherLaneError(`the node at ${client.server} has another lane than this purse, or other keys: nothing was sent; give another node`);
     }
+    await this.learnTerms(client, body.terms ?? []);
     await this.learnKeys(client, body);
     await this.learnBoards(client, body);
     return { epoch: BigInt(body.epoch), heightsLeft: body.heights_left, halted: body.halted, hasShards: body.addresses.length > 0 };
+  }
+
+  /** Takes the terms that a node tells, if it calls assets as before. Nodes of older versions tell none. */
+  private async learnTerms(client: Client, bodies: TermsBody[]): Promise<void> {
+    if (bodies.length === 0 || JSON.stringify(bodies) === JSON.stringify(this.told.bodies)) return;
+    const told = new ToldTerms(bodies);
+    const other = told.renamed(this.carried);
+    if (other) {
+      throw new OtherLaneError(
+        `the node at ${client.server} calls asset ${other.asset} ${JSON.stringify(other.symbol)} with ${other.decimals} decimals, and this purse knows another name for it, or another asset of this name: nothing was sent; give another node`,
+      );
+    }
+    if (this.files) await writeJson(this.files, TERMS, bodies);
+    this.told = told;
   }
 
   private async learnKeys(client: Client, body: LaneBody): Promise<void> {

@@ -33,7 +33,7 @@ export function payable({ network }: PurseContents, to: string): { key: Uint8Arr
   return told(() => {
     const { key, asked } = parsePayable(to, network.id);
     if (!asked) return { key, bill: null };
-    const money = network.assets.find(({ asset }) => asset === asked.asset);
+    const money = network.carried.find(({ asset }) => asset === asked.asset);
     if (!money) throw new Refused("UnknownAsset", String(asked.asset));
     return { key, bill: { asset: money.symbol, amount: money.amount(asked.amount) } };
   });

@@ -5,7 +5,7 @@ import type { Certificate } from "../lane/certificate.js";
 import { AGGREGATE, Collection, type Holding, Inquiry, SHARES, type SignedPayment, type Spender, TREES, build, signedBy, spentOf } from "../lane/collect.js";
 import type { Committee } from "../lane/committee.js";
 import { Refused, hex } from "../lane/layout.js";
-import { ACKNOWLEDGEMENT, CONFIRMATION, INPUTS_MAX, type Output, type Payment, type Summary, digestOf, exitOf, ruleOf, summaryDigest, summaryOf } from "../lane/payment.js";
+import { ACKNOWLEDGEMENT, CONFIRMATION, INPUTS_MAX, type Output, type Payment, type Summary, digestOf, exitOf, summaryDigest, summaryOf } from "../lane/payment.js";
 import { settleRequest, under } from "../lane/request.js";
 import type { PurseContents } from "./contents.js";
 import { LaneError, OtherLaneError, PurseError, UnconfirmedError } from "./errors.js";
@@ -82,7 +82,7 @@ export class Session {
   built(inputs: Holding[], into: bigint, outputs: Output[]): SignedPayment {
     const secret = this.contents.keys.secret(this.seed, inputs[0]?.output.to ?? new Uint8Array());
     try {
-      return build(this.network.rules, secret, inputs, into, outputs);
+      return build(this.network.rules(inputs[0]?.home ?? 0n), secret, inputs, into, outputs);
     } catch (error) {
       if (error instanceof Refused) throw new PurseError(`this payment breaks a rule of the lane, so nothing was sent: ${error.message}`);
       throw error;
@@ -152,7 +152,7 @@ export class Session {
       for (let at = 0; at < group.length; at += INPUTS_MAX) {
         const inputs = group.slice(at, at + INPUTS_MAX);
         const asset = inputs[0]?.output.asset ?? 0;
-        const { least, fee } = ruleOf(this.network.rules, asset);
+        const { least, fee } = this.network.rule(asset, inputs[0]?.home ?? 0n);
         const amount = inputs.reduce((sum, one) => sum + one.output.amount, 0n) - fee;
         if (amount < least || amount < 1n) continue;
         const to = await this.contents.keys.make(this.seed);

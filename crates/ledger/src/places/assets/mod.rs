@@ -75,7 +75,7 @@
 //! - *A symbol of a listing begins with a letter*, so that no name looks like a number.
 //! - *Pairs count if either side is listed*, not the selling one alone: an offer that buys junk costs next to nothing.
 //! - *Assets that a vote lists* have plain names, and numbers behind those that their block lists otherwise.
-//! - *The lane* carries what the genesis says. Terms of the lane for listed assets come later.
+//! - *The lane* carries a listed asset once validators vote its terms there (`bridge::assets`).
 //! - *Venues* list markets in a closed asset: they can trade what was deposited before, and no more can come.
 //! - *A revocation* must count below the last height: at that height offers begin to return.
 //! - *Controls are values of one byte*, of which programs before rules 17 decode `open` alone (`controls`).

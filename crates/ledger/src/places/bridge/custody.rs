@@ -8,7 +8,7 @@ use primitives::{Address, Amount, AssetId, Digest};
 use proofs::{Refusal, RootPart, bridge_root};
 use trie::Trie;
 
-use super::{BridgeChange, BridgeEdit, Crossing, LaneBridge, LaneRecord};
+use super::{BridgeChange, BridgeEdit, Crossing, LaneAssets, LaneBridge, LaneRecord};
 use crate::places::unsound::AuditError;
 use crate::places::{
     Audited, ChunkFault, Custody, Moved, ReadChunks, Restored, Rules, Turn, bytes_of, in_place, tagged,
@@ -31,6 +31,8 @@ enum BridgeChunk {
     Record(Box<LaneRecord>),
     /// A piece of the encoding of the bridge's state.
     State(Vec<u8>),
+    /// The terms of assets, if a vote has changed them: behind the record.
+    Assets(LaneAssets),
 }
 
 impl Custody for Option<Arc<LaneBridge>> {
@@ -70,7 +72,8 @@ impl Custody for Option<Arc<LaneBridge>> {
 
     fn apply(&mut self, turn: &mut Turn<'_>, edits: &[(Address, BridgeEdit<'_>)]) -> Moved<Self::Change> {
         let Some(lane) = self else { return Moved::default() };
-        let Crossing { credits, escrow, burnt, convicted, events, change } = Arc::make_mut(lane).apply(edits);
+        let entering = turn.entering.as_ref().map_or(&[][..], |coming| &coming.lane);
+        let Crossing { credits, escrow, burnt, convicted, events, change } = Arc::make_mut(lane).apply(edits, entering);
         turn.convicted.extend(convicted);
         turn.lane.extend(events);
         if turn.pays_back {
@@ -104,7 +107,9 @@ impl Custody for Option<Arc<LaneBridge>> {
             let record = tagged(Self::TAG, &BridgeChunk::Record(Box::new(lane.record())));
             let state = lane.bridge().encode();
             let pieces = state.chunks(PIECE).map(|piece| tagged(Self::TAG, &BridgeChunk::State(piece.to_vec())));
-            std::iter::once(record).chain(pieces).collect::<Vec<_>>()
+            let voted = Some(lane.assets()).filter(|assets| assets.are_voted());
+            let voted = voted.map(|assets| tagged(Self::TAG, &BridgeChunk::Assets(assets.clone())));
+            std::iter::once(record).chain(voted).chain(pieces).collect::<Vec<_>>()
         };
         Box::new(std::iter::once_with(move || self.iter().flat_map(of_lane).collect::<Vec<_>>()).flatten())
     }
@@ -126,6 +131,7 @@ impl Custody for Option<Arc<LaneBridge>> {
 #[derive(Default)]
 pub(crate) struct BridgeReader {
     record: Option<LaneRecord>,
+    assets: Option<LaneAssets>,
     /// The part of the state received so far.
     state: Vec<u8>,
 }
@@ -140,6 +146,10 @@ impl ReadChunks<Option<Arc<LaneBridge>>> for BridgeReader {
                 self.state.extend(piece);
                 Ok(())
             }
+            BridgeChunk::Assets(assets) => {
+                let follows = self.record.is_some() && self.state.is_empty();
+                in_place(follows && self.assets.replace(assets).is_none())
+            }
         }
     }
 
@@ -148,7 +158,7 @@ impl ReadChunks<Option<Arc<LaneBridge>>> for BridgeReader {
     }
 
     fn finish(self, chain: &Restored) -> Result<Option<Arc<LaneBridge>>, AuditError> {
-        let restore = |record| LaneBridge::restore(record, &self.state, chain.assets).map(Arc::new);
+        let restore = |record| LaneBridge::restore(record, self.assets, &self.state, chain.assets).map(Arc::new);
         self.record.map(restore).transpose().map_err(AuditError::Lane)
     }
 }

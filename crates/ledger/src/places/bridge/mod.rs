@@ -19,15 +19,18 @@
 //! that answers for a member with keys of an epoch that still counts is not paid back, so that there is a stake to
 //! slash as long as evidence is accepted.
 //!
+//! **Assets.** The terms of each asset are those of its lane epoch; validators vote on them (`assets`).
+//!
 //! **Root.** The bridge's part of the state root is H(root of a trie of entries, digest of the rest). Entries are
 //! outputs, spent outputs and certified payments, written once; an epoch's entries are removed together when nothing
 //! of it can be redeemed any more. Open cases, their deposits and pending claims are entries, too, so that a block
 //! costs what it changes and not what is open. The rest is a digest of the terms, the clock, totals and the remaining
-//! allowance of limits.
+//! allowance of limits, and of the terms of assets once a vote has changed them.
 //!
 //! **Deviations from the design.** Certificates are checked when a block is filtered, in replay too: the keys are part
 //! of the state. So only the filter can verify a certificate. The checks use up a quota of each sub-block.
 
+mod assets;
 mod custody;
 mod restarted;
 
@@ -39,9 +42,11 @@ use payments::{
     Bridge, BridgeEntry, BridgeEvent, BridgeFact, BridgeKey, BridgeOperation, BridgeRefusal, CheckBudget, HomeEpoch,
     LaneCommittee, LaneRefusal, LaneRules, LaneSchedule, Output, POST_CHECKS_MAX, Quorums, RootCache,
 };
-use primitives::{Address, Amount, AssetId, Digest, Sequence, is_lane_duty};
+use primitives::{Address, Amount, AssetId, Digest, LaneAssetTerms, Sequence, is_lane_duty};
 use proofs::Refusal;
 
+pub(crate) use assets::LaneTermsBounds;
+pub use assets::{LANE_ASSETS_MAX, LaneAssets};
 pub use payments::{LaneBls, LaneRegistration};
 
 use crate::places::sums::{Credit, Sums};
@@ -68,6 +73,9 @@ pub struct LaneBridge {
     terms: Arc<LaneTerms>,
     /// Digest of network and terms, which never change.
     terms_digest: Digest,
+    /// The terms of assets by home, and their digest if a vote has changed them.
+    assets: Arc<LaneAssets>,
+    assets_digest: Option<Digest>,
     bridge: Bridge,
     /// Committees of the epochs that count; derived from terms and bridge.
     committees: BTreeMap<HomeEpoch, LaneCommittee>,
@@ -108,27 +116,42 @@ pub(crate) struct LaneRecord {
 impl LaneBridge {
     /// The lane at the genesis, ready for block 1.
     pub(crate) fn found(terms: &LaneTerms, network: Digest) -> LaneBridge {
-        let (bridge, _) = Bridge::new(terms.bridge_rules(network), &terms.genesis_outputs());
-        let mut lane = LaneBridge::of(network, terms.clone(), bridge);
+        let assets = LaneAssets::founded(terms);
+        let (bridge, _) = Bridge::new(terms.bridge_rules(network, assets.limits(0)), &terms.genesis_outputs());
+        let mut lane = LaneBridge::of(network, terms.clone(), assets, bridge);
         lane.seat_committees().expect("nobody has registered");
         lane.bridge.begin();
         lane
     }
 
-    fn of(network: Digest, terms: LaneTerms, bridge: Bridge) -> LaneBridge {
+    fn of(network: Digest, terms: LaneTerms, assets: LaneAssets, bridge: Bridge) -> LaneBridge {
         let bytes = borsh::to_vec(&(network, &terms)).expect("writing to memory cannot fail");
         let terms_digest = Digest::of(TERMS_CONTEXT, &bytes);
-        LaneBridge { network, terms: Arc::new(terms), terms_digest, bridge, committees: BTreeMap::new() }
+        let (assets_digest, committees) = (assets.digest(), BTreeMap::new());
+        let (terms, assets) = (Arc::new(terms), Arc::new(assets));
+        LaneBridge { network, terms, terms_digest, assets, assets_digest, bridge, committees }
     }
 
     /// Restores the lane of a snapshot.
-    pub(crate) fn restore(record: LaneRecord, state: &[u8], assets: usize) -> Result<LaneBridge, &'static str> {
+    pub(crate) fn restore(
+        record: LaneRecord,
+        voted: Option<LaneAssets>,
+        state: &[u8],
+        assets: usize,
+    ) -> Result<LaneBridge, &'static str> {
         let LaneRecord { network, terms } = record;
         if let Some(fault) = terms.fault(assets) {
             return Err(fault);
         }
-        let bridge = Bridge::parse(terms.bridge_rules(network), state).map_err(|_| "its state cannot be decoded")?;
-        if bridge.totals().keys().any(|asset| terms.asset(*asset).is_none()) {
+        let undecodable = |_| "its state cannot be decoded";
+        let (founded, epoch) = (LaneAssets::founded(&terms), Bridge::epoch_of(state).map_err(undecodable)?);
+        if let Some(fault) = voted.as_ref().and_then(|voted| voted.fault(&founded, epoch, assets)) {
+            return Err(fault);
+        }
+        let carried = voted.unwrap_or(founded);
+        let rules = terms.bridge_rules(network, carried.limits(epoch));
+        let bridge = Bridge::parse(rules, state).map_err(undecodable)?;
+        if bridge.totals().keys().any(|asset| carried.get(*asset, epoch).is_none()) {
             return Err("escrow holds an asset that is not in the lane");
         }
         if bridge.convicted().iter().any(|member| usize::from(*member) >= terms.members.len()) {
@@ -140,7 +163,7 @@ impl LaneBridge {
         if !bridge.epochs().eq(expected.map(|epoch| (epoch, members))) {
             return Err("its committees are not those of the epochs that count");
         }
-        let mut lane = LaneBridge::of(network, terms, bridge);
+        let mut lane = LaneBridge::of(network, terms, carried, bridge);
         lane.seat_committees().map_err(|_| "a registered key is invalid")?;
         let epochs: Vec<HomeEpoch> = lane.committees.keys().copied().collect();
         epochs.into_iter().for_each(|epoch| lane.give_group_key(epoch));
@@ -161,9 +184,19 @@ impl LaneBridge {
         &self.terms
     }
 
-    /// The rules of payments.
-    pub fn rules(&self) -> LaneRules {
-        self.terms.rules(self.network)
+    /// The rules of a home's payments. They never change once it has begun.
+    pub fn rules(&self, home: HomeEpoch) -> LaneRules {
+        self.assets.rules(self.network, home)
+    }
+
+    /// The terms of assets, by home.
+    pub fn assets(&self) -> &LaneAssets {
+        &self.assets
+    }
+
+    /// The same, shared: a block is judged by those before it, and a reader keeps them.
+    pub fn shared_assets(&self) -> Arc<LaneAssets> {
+        self.assets.clone()
     }
 
     /// Escrow, cases, claims, lane time. Its clock shows the height of the next block.
@@ -233,9 +266,7 @@ impl LaneBridge {
     pub(crate) fn check(&self, sender: Address, edit: BridgeEdit<'_>) -> Result<(), Refusal> {
         let bytes = match edit {
             BridgeEdit::Withdraw(_, output) => {
-                let entry = self.terms.asset(output.asset).ok_or(Refusal::NOT_IN_LANE)?;
-                let is_enough = output.amount >= entry.least_units;
-                return if is_enough { Ok(()) } else { Err(Refusal::WITHDRAWS_TOO_LITTLE) };
+                return self.assets.check_deposit(output.asset, output.amount, self.bridge.clock().epoch());
             }
             BridgeEdit::Post(bytes) => bytes,
         };
@@ -305,8 +336,8 @@ impl LaneBridge {
         if self.is_duty_of(account, operation) { operation.encode_duty() } else { operation.encode() }
     }
 
-    /// Applies the accepted operations of a block, and begins the next height.
-    pub(crate) fn apply(&mut self, edits: &[(Address, BridgeEdit<'_>)]) -> Crossing {
+    /// Applies the accepted operations of a block, and begins the next height, from which on these terms act.
+    pub(crate) fn apply(&mut self, edits: &[(Address, BridgeEdit<'_>)], entering: &[LaneAssetTerms]) -> Crossing {
         let before = self.all_held();
         let oldest = self.bridge.oldest();
         let facts = edits.iter().map(|(sender, edit)| self.fact(*sender, *edit)).collect();
@@ -319,10 +350,13 @@ impl LaneBridge {
         events.extend(self.bridge.begin());
         self.seat_committees().expect("the filter has verified the registered keys");
         for event in &events {
-            if let BridgeEvent::GroupKey(epoch, true) = event {
-                self.give_group_key(*epoch);
+            match *event {
+                BridgeEvent::GroupKey(epoch, true) => self.give_group_key(epoch),
+                BridgeEvent::Epoch(epoch) => self.bridge.set_limits(self.assets.limits(epoch)),
+                _ => {}
             }
         }
+        self.follow_terms(entering, oldest);
         let forget = BridgeEntry::last_before(self.bridge.oldest()).filter(|_| self.bridge.oldest() > oldest);
         // The last block of an epoch may write entries that are removed at the epoch's end.
         let stays = |entry: &&BridgeEntry| forget.is_none_or(|last| entry.key > last);
@@ -348,6 +382,19 @@ impl LaneBridge {
         }
         crossing.events = events;
         crossing
+    }
+
+    /// Terms act from the next height on, and those are dropped that no kept epoch has.
+    fn follow_terms(&mut self, entering: &[LaneAssetTerms], oldest_before: HomeEpoch) {
+        let (clock, oldest) = (self.bridge.clock(), self.bridge.oldest());
+        if entering.is_empty() && (oldest == oldest_before || self.assets_digest.is_none()) {
+            return;
+        }
+        let assets = Arc::make_mut(&mut self.assets);
+        assets.enter(entering, clock.epoch() + 1, clock.height());
+        if assets.prune(oldest) || !entering.is_empty() {
+            self.assets_digest = assets.digest();
+        }
     }
 
     /// The accounts that answer for members with keys of an epoch for which evidence is accepted.
@@ -376,7 +423,7 @@ impl LaneBridge {
 
     /// Units held of each asset of the lane, and of the asset of deposits.
     fn all_held(&self) -> BTreeMap<AssetId, u128> {
-        let assets = self.terms.assets.iter().map(|entry| entry.asset);
+        let assets = self.assets.known().into_iter();
         assets.chain([DEPOSITED]).map(|asset| (asset, self.held(asset))).collect()
     }
 
@@ -388,7 +435,8 @@ impl LaneBridge {
     }
 
     fn rest(&self) -> Digest {
-        Digest::of(CONTEXT, &[self.terms_digest.0, self.bridge.rest_digest().0].concat())
+        let rest = [self.terms_digest, self.bridge.rest_digest()].into_iter().chain(self.assets_digest);
+        Digest::of(CONTEXT, &rest.map(|part| part.0).collect::<Vec<_>>().concat())
     }
 }
 

@@ -135,8 +135,9 @@ impl LaneBridge {
         if let Some(fault) = terms.fault(assets) {
             return Err(RestartError::Committee(fault));
         }
-        let (bridge, returned) = self.bridge.restarted(terms.bridge_rules(network), carried)?;
-        let mut lane = LaneBridge::of(network, terms, bridge);
+        let carries = self.assets.begin_again();
+        let (bridge, returned) = self.bridge.restarted(terms.bridge_rules(network, carries.limits(0)), carried)?;
+        let mut lane = LaneBridge::of(network, terms, carries, bridge);
         lane.seat_committees().map_err(|_| RestartError::Committee("a key is invalid"))?;
         Ok((lane, returned))
     }

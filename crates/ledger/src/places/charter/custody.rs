@@ -131,10 +131,21 @@ impl Custody for Arc<ChainCharter> {
 fn with_scene(turn: &mut Turn<'_>, judge: impl FnOnce(Scene<'_>)) {
     // Nobody else may hold the listings when their own place changes them.
     let Some(listings) = turn.listings.take() else { return };
-    let &mut Turn { block, now, records: assets, least_units, committee, ref stakes, .. } = turn;
+    let &mut Turn {
+        block,
+        now,
+        records: assets,
+        least_units,
+        committee,
+        ref stakes,
+        ref controls,
+        ref lane_assets,
+        ..
+    } = turn;
     let staked = stakes.values().map(|units| u128::from(*units)).sum();
     let (law, height, listings) = (LAW, block.height, &*listings);
-    judge(Scene { law, height, now, committee, staked, listings, assets, least_units });
+    let (controls, lane) = (&**controls, lane_assets.as_deref());
+    judge(Scene { law, height, now, committee, staked, listings, assets, least_units, controls, lane });
 }
 
 /// The proposal that an edit makes.

@@ -73,7 +73,7 @@
 //! | an issuer freezes, recovers and opens at once | the wait; everybody sees the freeze before |
 //! | an issuer freezes itself out, or a reserved address | refused |
 //! | controls are added to an asset that people hold | they are fixed at the listing |
-//! | the lane carries a controlled asset to unknown keys | the genesis refuses it, and listed assets are not in the lane |
+//! | the lane carries a controlled asset to unknown keys | the genesis refuses it, and so do votes on terms of the lane |
 //! | frozen pools deadlock, as elsewhere | what brings home needs nobody's consent |
 //! | a venue is told late of a freeze | it has D heights and τ, as for a revocation |
 //! | a never admitted holder is "frozen" to be open at venues until that is past | the record says that it was not open |

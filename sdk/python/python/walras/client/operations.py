@@ -38,6 +38,7 @@ __all__ = [
     "Pay",
     "PayReferenced",
     "ProposeClosing",
+    "ProposeLaneTerms",
     "ProposeListing",
     "ProposeParameter",
     "Provide",
@@ -902,6 +903,34 @@ class ProposeClosing(Operation):
     CODE: ClassVar[bytes] = bytes([27, 2])
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("asset", "asset", "uint32", "u32"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ProposeLaneTerms(Operation):
+    """Proposes the terms of an asset in the payment lane, on which validators vote. Since rules 19."""
+    asset: int
+    """Symbol."""
+    least_units: int
+    """The smallest output and the smallest deposit."""
+    fee: int
+    """What each payment leaves in escrow; zero stays zero."""
+    deposits: str
+    """``taken``, or ``refused``: then nothing enters any more, and what is in the lane is paid and leaves as
+    ever."""
+    outflow_most: int
+    """The most that leaves at once beyond what enters; 0 for no limit."""
+    outflow_per_height: int
+    """What of that limit is regained at each height; 0 for no limit."""
+    NAME: ClassVar[str] = "ProposeLaneTerms"
+    CODE: ClassVar[bytes] = bytes([27, 3])
+    FIELDS: ClassVar[tuple[Field, ...]] = (
+        Field("asset", "asset", "uint32", "u32"),
+        Field("least_units", "leastUnits", "uint64", "u64"),
+        Field("fee", "fee", "uint64", "u64"),
+        Field("deposits", "deposits", "string", "choice", ("refused", "taken")),
+        Field("outflow_most", "outflowMost", "uint64", "u64"),
+        Field("outflow_per_height", "outflowPerHeight", "uint64", "u64"),
     )
 
 

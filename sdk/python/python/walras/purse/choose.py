@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from walras.purse.lane.collect import Holding
@@ -26,9 +27,12 @@ class Missing:
     units: int
 
 
-def choose(held: list[Holding], asset: int, rule: tuple[int, int], amount: int, now: int) -> list[Part] | Missing:
-    """Outputs that make up an amount, in as few payments as are easily found. `rule` is the asset's least output and
-    its fee, which each payment pays."""
+Rule = Callable[[int], tuple[int, int]]
+"""The least output of an asset in a home, and its fee, which each payment pays."""
+
+
+def choose(held: list[Holding], asset: int, rule: Rule, amount: int, now: int) -> list[Part] | Missing:
+    """Outputs that make up an amount, in as few payments as are easily found."""
     groups: dict[tuple[bytes, int], list[Holding]] = {}
     for one in held:
         if one.output.asset == asset and one.home in (now, now - 1):
@@ -37,12 +41,12 @@ def choose(held: list[Holding], asset: int, rule: tuple[int, int], amount: int, 
 
     def place(group: list[Holding]) -> tuple[bool, int]:
         total = sum(one.output.amount for one in group)
-        return (False, total) if total >= amount + rule[1] else (True, -total)
+        return (False, total) if total >= amount + rule(group[0].home)[1] else (True, -total)
 
     # The smallest group that suffices alone comes first, then the largest ones.
     parts, left = [], amount
     for group in sorted(cut, key=place):
-        part = _part_of(group, rule, left) if left else None
+        part = _part_of(group, rule(group[0].home), left) if left else None
         if part is not None:
             parts.append(part)
             left -= part.paid

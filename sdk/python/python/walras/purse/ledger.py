@@ -16,7 +16,7 @@ from walras.purse.folder import REDEEM_EPOCHS, Deposit, hexadecimal
 from walras.purse.lane.layout import u8
 from walras.purse.lane.payment import long_payment
 from walras.purse.lane.receipt import ToAccounts
-from walras.purse.network import Money
+from walras.purse.terms import Money
 from walras.purse.results import Redeemed
 from walras.purse.trust import ask, find
 

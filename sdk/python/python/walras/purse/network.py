@@ -4,19 +4,19 @@ was learned about its epochs, each with the ledger's proof."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from walras.client.amounts import Asset, Number, plain
+from walras.client.amounts import plain
 from walras.client.encoding import raw
 from walras.client.errors import RefusedError, UnknownAssetError
 from walras.client.sync import Client
 from walras.purse.disk import FETCHED_AGAIN, read_json, write_json
-from walras.purse.errors import OtherLaneError, PurseFileError, UnprovedError
+from walras.purse.errors import OtherLaneError, PurseError, PurseFileError, UnprovedError
 from walras.purse.lane.committee import Committee, Quorums, Registration, seated, with_board
 from walras.purse.lane.layout import Refused
 from walras.purse.lane.payment import Rules
+from walras.purse.terms import Money, ToldTerms
 from walras.purse.trust import (
     SOLO,
     Anchor,
@@ -31,31 +31,13 @@ from walras.purse.trust import (
     trust_of_node,
 )
 
-__all__ = ["LaneNetwork", "LaneNow", "Money"]
+__all__ = ["LaneNetwork", "LaneNow"]
 
 LANE, EPOCHS, BOARDS, PROVED = "lane.json", "proved-epochs.json", "boards.json", "validators.json"
+TERMS = "terms.json"
+"""The terms of assets that a node told last."""
 EPOCHS_KEPT = 16
 """Number of epochs whose keys are kept: those whose receipts may still have value, and some more."""
-
-
-@dataclass(frozen=True)
-class Money:
-    """An asset of the lane."""
-
-    asset: int
-    symbol: str
-    decimals: int
-    least_units: int
-    fee: int
-
-    def _asset(self) -> Asset:
-        return Asset(self.asset, self.symbol, self.decimals, "", Decimal(0), Decimal(0), None, None)
-
-    def units(self, amount: Number) -> int:
-        return self._asset().units(amount)
-
-    def amount(self, units: int) -> Decimal:
-        return self._asset().amount(units)
 
 
 @dataclass(frozen=True)
@@ -104,6 +86,7 @@ class LaneNetwork:
         self._keys: dict[tuple[int, int], Registration] = {}
         self._boards: dict[int, str] = {}
         self._committees: dict[int, Committee] = {}
+        self._told = ToldTerms([])
         self._folder = folder
         if folder is not None:
             self._recall(folder)
@@ -157,6 +140,8 @@ class LaneNetwork:
             path = folder / BOARDS
             boards = read_json(path, FETCHED_AGAIN) if path.exists() else {}
             self._boards = {int(epoch): str(board) for epoch, board in boards.items()}
+            path = folder / TERMS
+            self._told = ToldTerms(read_json(path, FETCHED_AGAIN) if path.exists() else [])
         except (Refused, KeyError, TypeError, ValueError, AttributeError) as error:
             raise PurseFileError(path, f"it is damaged ({error}): {FETCHED_AGAIN}") from error
 
@@ -166,18 +151,40 @@ class LaneNetwork:
         self._committees.pop(one.epoch, None)
 
     @property
-    def rules(self) -> Rules:
-        return Rules(self.id, {money.asset: (money.least_units, money.fee) for money in self.assets})
+    def carried(self) -> list[Money]:
+        """The assets that are known, on their newest terms: those that were pinned, and what a node told since."""
+        told = self._told.assets()
+        numbers = {money.asset for money in told}
+        return [*told, *(money for money in self.assets if money.asset not in numbers)]
+
+    def rule(self, asset: int, home: int) -> tuple[int, int]:
+        """Least output and fee of an asset for payments of a home."""
+        return self._told.rule(asset, home) or self.numbered(asset).rule
+
+    def rules(self, home: int) -> Rules:
+        """What the members of a home check."""
+        return Rules(self.id, {money.asset: self.rule(money.asset, home) for money in self.carried})
+
+    def check_deposit(self, money: Money, units: int, epoch: int) -> None:
+        if not self._told.takes_deposits(money.asset, epoch):
+            raise PurseError(
+                f"the lane takes no deposits of {money.symbol} in this lane epoch: nothing was sent; what is in it can "
+                "be paid and redeemed"
+            )
+        least = self.rule(money.asset, epoch)[0]
+        if units < least:
+            shown = self.shown(money.asset, least)
+            raise PurseError(f"a deposit of this asset has at least {shown}: nothing was sent")
 
     def money(self, symbol: str) -> Money:
         """The asset with a symbol."""
-        for money in self.assets:
+        for money in self.carried:
             if money.symbol == symbol:
                 return money
-        raise UnknownAssetError(symbol, [money.symbol for money in self.assets])
+        raise UnknownAssetError(symbol, [money.symbol for money in self.carried])
 
     def numbered(self, asset: int) -> Money:
-        found = [money for money in self.assets if money.asset == asset]
+        found = [money for money in self.carried if money.asset == asset]
         return found[0] if found else Money(asset, f"asset {asset}", 0, 1, 0)
 
     def shown(self, asset: int, units: int) -> str:
@@ -214,7 +221,7 @@ class LaneNetwork:
             return plain_one
 
     def learn(self, client: Client) -> LaneNow:
-        """Asks a node of this lane how it is, and learns the keys of epochs with their proofs."""
+        """Asks a node of this lane how it is, and learns terms of assets, and the keys of epochs with their proofs."""
         body = ask(client, "/v1/lane")
         told = raw(body["network"]), [[raw(key) for key in of] for of in body["members"]]
         if (*told, [raw(key) for key in body["registrars"]]) != (self.id, self.members, self.registrars):
@@ -222,9 +229,26 @@ class LaneNetwork:
                 f"the node at {client.server} has another lane than this purse, or other keys: nothing was sent; give "
                 "another node"
             )
+        self._learn_terms(client, body.get("terms") or [])
         self._learn_keys(client, body)
         self._learn_boards(client, body)
         return LaneNow.of(body)
+
+    def _learn_terms(self, client: Client, bodies: list[Any]) -> None:
+        """Takes the terms that a node tells, if it calls assets as before. Nodes of older versions tell none."""
+        if bodies in ([], self._told.bodies):
+            return
+        told = ToldTerms(bodies)
+        other = told.renamed(self.carried)
+        if other is not None:
+            raise OtherLaneError(
+                f"the node at {client.server} calls asset {other.asset} {other.symbol!r} with {other.decimals} "
+                "decimals, and this purse knows another name for it, or another asset of this name: nothing was sent; "
+                "give another node"
+            )
+        if self._folder is not None:
+            write_json(self._folder / TERMS, bodies)
+        self._told = told
 
     def _learn_keys(self, client: Client, body: Any) -> None:
         if isinstance(self.trust, Anchor) and self._folder is not None:

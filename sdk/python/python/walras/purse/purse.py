@@ -27,7 +27,7 @@ from walras.purse.lane.collect import AGGREGATE, SHARES, TREES, SignedPayment
 from walras.purse.lane.layout import Refused
 from walras.purse.lane.payment import CONFIRMATION, Output
 from walras.purse.lane.receipt import ToAccounts, lane_address, lane_bill
-from walras.purse.network import LaneNetwork, Money
+from walras.purse.network import LaneNetwork
 from walras.purse.outbox import SentPayment
 from walras.purse.results import (
     Balance,
@@ -44,6 +44,7 @@ from walras.purse.results import (
     Settled,
 )
 from walras.purse.session import Session
+from walras.purse.terms import Money
 
 __all__ = ["Purse"]
 
@@ -235,13 +236,11 @@ class Purse:
     def deposit(self, asset: str, amount: Number, *, again: bool = False) -> Deposited:
         """Moves money from the client's account into the purse. A deposit that was sent before and whose result is
         unknown is sent as the same bytes; `again` makes a second one."""
+        # The node must be of the purse's lane; otherwise the money would go to another lane. It also tells the terms.
+        now = self._session.network.learn(self._session.node)
         money = self._session.network.money(asset)
         units = money.units(amount)
-        if units < money.least_units:
-            least = self._session.network.shown(money.asset, money.least_units)
-            raise PurseError(f"a deposit of this asset has at least {least}: nothing was sent")
-        # The node must be of the purse's lane; otherwise the money would go to another lane.
-        self._session.network.learn(self._session.node)
+        self._session.network.check_deposit(money, units, now.epoch)
         ledger.resolve(self._session, 0)
         account = self._session.node.address
         place = (money.asset, units, account)
@@ -334,9 +333,10 @@ class Purse:
         """Chooses, builds, stores, sends and settles. Once one payment is stored, all must be finished."""
         units = money.units(amount)
         now = self._session.begin()
-        chosen = choose(self._folder.contents().holdings, money.asset, (money.least_units, money.fee), units, now.epoch)
+        network, held = self._session.network, self._folder.contents().holdings
+        chosen = choose(held, money.asset, lambda home: network.rule(money.asset, home), units, now.epoch)
         if isinstance(chosen, Missing):
-            raise MissingMoneyError(self._session.network.shown(money.asset, chosen.units))
+            raise MissingMoneyError(network.shown(money.asset, chosen.units))
         # Checked before anything is signed.
         for part in chosen:
             self._session.check_scheme(part.inputs[0].home, scheme)

@@ -68,7 +68,7 @@ def payable(folder: Folder, to: str) -> tuple[bytes, Bill | None]:
         raise in_words(refused) from refused
     if asked is None:
         return key, None
-    found = [money for money in folder.network.assets if money.asset == asked[0]]
+    found = [money for money in folder.network.carried if money.asset == asked[0]]
     if not found:
         raise in_words(Refused("UnknownAsset"))
     return key, Bill(found[0].symbol, found[0].amount(asked[1]))

@@ -121,7 +121,7 @@ class Session:
     def built(self, inputs: list[Holding], into: int, outputs: list[Output]) -> SignedPayment:
         secret = self.folder.keys.secret(self.seed, inputs[0].output.to)
         try:
-            return build(self.network.rules, secret, inputs, into, outputs)
+            return build(self.network.rules(inputs[0].home), secret, inputs, into, outputs)
         except Refused as refused:
             raise PurseError(f"this payment breaks a rule of the lane, so nothing was sent: {refused}") from refused
 
@@ -180,7 +180,7 @@ class Session:
                 groups.setdefault((one.output.to, one.output.asset), []).append(one)
         renewed = 0
         for (_, asset), group in groups.items():
-            least, fee = self.network.rules.of(asset)
+            least, fee = self.network.rule(asset, group[0].home)
             for at in range(0, len(group), INPUTS_MAX):
                 inputs = group[at : at + INPUTS_MAX]
                 amount = sum(one.output.amount for one in inputs) - fee

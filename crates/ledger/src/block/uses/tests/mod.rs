@@ -50,6 +50,7 @@ const ANSWERS: &[(&str, &str)] = &[
     ("propose parameter", ""),
     ("propose listing", ""),
     ("propose closing", ""),
+    ("propose lane terms", ""),
     ("vote", ""),
     ("set holder", ""),
     ("venue open", ""),

@@ -1,7 +1,9 @@
 //! What has passed and waits, and how it comes to act.
 
+use std::io::{self, Read, Write};
+
 use borsh::{BorshDeserialize, BorshSerialize};
-use primitives::{Address, Amount, AssetId, Digest, Height, PlainListing};
+use primitives::{Address, Amount, AssetId, Digest, Height, LaneAssetTerms, PlainListing};
 use proofs::{ParametersRecord, Validators};
 
 use super::{BOUNDARIES, Ballot, OPEN_MAX, OpenProposal, VotedParameters, Voters};
@@ -10,8 +12,11 @@ use crate::terms::Parameters;
 
 const CONTEXT: &str = "walras 2026 proposals v1";
 
+/// In the encoding, the bit of the height that says that terms of the lane follow.
+const WITH_LANE: Height = 1 << 63;
+
 /// What acts from a height on.
-#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Coming {
     /// The first height.
     pub acts: Height,
@@ -21,6 +26,31 @@ pub struct Coming {
     pub lists: Vec<PlainListing>,
     /// Assets whose closing is announced by then.
     pub closes: Vec<AssetId>,
+    /// Terms of assets in the payment lane that are decided by then, in this order.
+    pub lane: Vec<LaneAssetTerms>,
+}
+
+/// All fields in their order, `lane` only if there are any: a chain without such votes keeps the digests that it had
+/// before they existed.
+impl BorshSerialize for Coming {
+    fn serialize<W: Write>(&self, to: &mut W) -> io::Result<()> {
+        let Coming { acts, values, lists, closes, lane } = self;
+        let flag = if lane.is_empty() { 0 } else { WITH_LANE };
+        (acts | flag, values, lists, closes).serialize(to)?;
+        if lane.is_empty() { Ok(()) } else { lane.serialize(to) }
+    }
+}
+
+impl BorshDeserialize for Coming {
+    fn deserialize_reader<R: Read>(from: &mut R) -> io::Result<Coming> {
+        let (acts, values, lists, closes) = <(Height, _, _, _)>::deserialize_reader(from)?;
+        let has_lane = acts & WITH_LANE != 0;
+        let lane = if has_lane { Vec::deserialize_reader(from)? } else { Vec::new() };
+        if has_lane && lane.is_empty() {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "terms of the lane are announced, and none follow"));
+        }
+        Ok(Coming { acts: acts & !WITH_LANE, values, lists, closes, lane })
+    }
 }
 
 /// How much of an open proposal's support is there, and how much it needs.
@@ -69,7 +99,7 @@ impl Ballot {
     /// The record that will be in force when all that has passed acts, with nothing else to do at a height.
     pub(super) fn newest(&self, now: &Parameters, acts: Height) -> Coming {
         let values = self.coming.last().map_or(*now, |coming| coming.values);
-        Coming { acts, values, lists: Vec::new(), closes: Vec::new() }
+        Coming { acts, values, lists: Vec::new(), closes: Vec::new(), lane: Vec::new() }
     }
 
     /// The most that a unit of weight costs under the record in force, whose fee is this, and those that wait.
@@ -100,7 +130,12 @@ impl Ballot {
         let coming = self.coming.iter().map(|coming| (coming.acts, coming.values.codes())).collect();
         let assets: Vec<_> = self.coming.iter().map(|coming| (&coming.lists, &coming.closes)).collect();
         let proposed = (assets, &self.changed, &self.open, &self.closing);
-        let proposed = Digest::of(CONTEXT, &borsh::to_vec(&proposed).expect("writing to memory cannot fail"));
+        let mut proposed = borsh::to_vec(&proposed).expect("writing to memory cannot fail");
+        let lane: Vec<_> = self.coming.iter().map(|coming| &coming.lane).collect();
+        if lane.iter().any(|terms| !terms.is_empty()) {
+            proposed.extend(borsh::to_vec(&lane).expect("writing to memory cannot fail"));
+        }
+        let proposed = Digest::of(CONTEXT, &proposed);
         Some((ParametersRecord { first: first.codes(), now: now.codes(), coming }, proposed))
     }
 
@@ -114,6 +149,10 @@ impl Ballot {
             }
             _ if !self.coming.is_sorted_by(|a, b| a.acts < b.acts) => "what waits is out of order",
             _ if !self.coming.iter().all(|coming| is_first(coming.acts)) => "something waits for a past height",
+            // A limit that regains nothing would hold claims for ever.
+            _ if !self.coming.iter().flat_map(|coming| &coming.lane).all(LaneAssetTerms::is_plain) => {
+                "terms of the lane wait that cannot be"
+            }
             _ if self.changed.values().any(|last| *last > height) => "a parameter changed at a height to come",
             _ if self.open.len() > OPEN_MAX => "too many open proposals",
             _ if self.open.values().any(|proposal| proposal.tallied >= BOUNDARIES) => "a proposal that is over",

@@ -1,12 +1,12 @@
-//! Parameters by vote: how validators change a number of a running chain, list an asset under a plain name, and close
-//! one.
+//! Parameters by vote: how validators change a number of a running chain, list an asset under a plain name, close one,
+//! and carry one in the payment lane.
 //!
 //! # The protocol
 //!
 //! The parameters in force are one record ([`Parameters`]). A proposal changes one *thing*: a parameter of it, what a
-//! plain name means, or whether an asset stays. Every block is judged by the state before it, boundaries and their
-//! tallies too. B(k) is the boundary of epoch k, F(k) the first height that its committee decides. A committee has n
-//! seats, f = ⌊(n−1)/3⌋.
+//! plain name means, whether an asset stays, or its terms in the lane. Every block is judged by the state before it,
+//! boundaries and their tallies too. B(k) is the boundary of epoch k, F(k) the first height that its committee decides.
+//! A committee has n seats, f = ⌊(n−1)/3⌋.
 //!
 //! - Upon *Propose{change}* of an account with a stake or a seat, for 1,000 fees: the change is open under the id of
 //!   its transaction, from the next block on and for four boundaries. An account has one open: a newer one replaces
@@ -32,6 +32,8 @@
 //!   plain name, for the issuer that it names: it is there when the record acts. Only the policy `voted` has it.
 //! - A *Close* that passes announces at that height, as the issuer would. What the issuer has announced before stays,
 //!   and it can take nothing back.
+//! - *Terms of the lane* that pass are those of the lane epochs that begin after F(k+1) (`bridge::assets`). Since rules
+//!   19.
 //! - *One node*: the operator that the genesis names proposes, and nobody votes. Its change acts as many heights later
 //!   as the charter gives notice.
 //! - *A restart* drops what is open and what waits. The record in force stays.
@@ -91,7 +93,7 @@
 //! - *The 30 days count from tally to tally*, so that a boundary needs to know no heights to come.
 //! - *A step is bounded on both sides*, ×2 and ×½: to halve a limit at once, of gas or of offers, is as sudden.
 //! - *What changes nothing is refused*, since it would use up the 30 days of its parameter.
-//! - *Members* (`registry: voted`), and terms of the lane of an asset, have no place in the state yet.
+//! - *Members* (`registry: voted`) have no place in the state yet.
 //! - *Bytes and gas of sub-blocks, gas of a block, committee, timers and heartbeat* stay those of the genesis. A
 //!   validator judges the size and the gas of a sub-block before its vote, by settings of its node. They size vote
 //!   logs and links, too, and no state has them. Headers of Ethereum blocks are made with the chain's gas. More seats
@@ -111,12 +113,16 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use borsh::{BorshDeserialize, BorshSerialize};
-use primitives::{Address, Amount, AssetId, Digest, Height, Parameter, ProposalWord, ProposedChange, TransactionId};
+use primitives::{
+    Address, Amount, AssetId, Digest, Height, LaneAssetTerms, Parameter, ProposalWord, ProposedChange, TransactionId,
+};
 use proofs::{Asset, Refusal, Validators};
 
 pub use acting::{Coming, Support};
 
 use crate::places::assets::Listings;
+use crate::places::bridge::{LaneAssets, LaneTermsBounds};
+use crate::places::controls::Controls;
 use crate::terms::{Parameters, STAKES_MAX, only_rises};
 
 /// Boundaries at which a proposal is tallied before it is over.
@@ -155,6 +161,9 @@ pub(crate) struct Scene<'a> {
     pub assets: &'a [Asset],
     /// The fewest least units that the chain's band permits.
     pub least_units: Amount,
+    pub controls: &'a Controls,
+    /// The terms of assets in the payment lane, if the chain has one.
+    pub lane: Option<&'a LaneAssets>,
 }
 
 /// What is asked for, and who has said what.
@@ -200,6 +209,7 @@ enum Thing {
     Parameter(Parameter),
     Name(String),
     Asset(AssetId),
+    Lane(AssetId),
 }
 
 impl Thing {
@@ -208,6 +218,7 @@ impl Thing {
             ProposedChange::Parameter { parameter, .. } => Thing::Parameter(*parameter),
             ProposedChange::List(listing) => Thing::Name(listing.symbol.to_ascii_uppercase()),
             ProposedChange::Close { asset } => Thing::Asset(*asset),
+            ProposedChange::Lane(terms) => Thing::Lane(terms.asset),
         }
     }
 }
@@ -329,7 +340,23 @@ impl Ballot {
                     _ => Ok(()),
                 }
             }
+            ProposedChange::Lane(terms) => self.check_lane(next, scene, terms),
         }
+    }
+
+    /// Checks terms of the lane beside those that will be in force.
+    fn check_lane(&self, next: &Coming, scene: &Scene<'_>, terms: &LaneAssetTerms) -> Result<(), Refusal> {
+        let (Law { factor, pause, .. }, height) = (scene.law, scene.height);
+        let lane = scene.lane.ok_or(Refusal::NO_LANE)?;
+        if scene.controls.control(terms.asset).freezes() {
+            return Err(Refusal::CONTROLLED_IN_LANE);
+        }
+        if terms.deposits {
+            scene.listings.check_open(terms.asset, height)?;
+        }
+        let waiting = self.coming.iter().chain([next]).flat_map(|coming| &coming.lane);
+        let waiting: Vec<LaneAssetTerms> = waiting.copied().collect();
+        lane.check(terms, &waiting, LaneTermsBounds { height, factor, pause })
     }
 
     /// Checks a value beside those that will be in force.
@@ -431,6 +458,7 @@ impl Ballot {
                 }
                 ProposedChange::List(listing) => next.lists.push(listing),
                 ProposedChange::Close { asset } => next.closes.push(asset),
+                ProposedChange::Lane(terms) => next.lane.push(terms),
             }
         }
         if next != before {

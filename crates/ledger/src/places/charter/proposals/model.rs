@@ -10,6 +10,7 @@ use primitives::{Address, Digest, Height, Parameter, ProposalWord, ProposedChang
 
 use super::{Ballot, Law, Scene, Voters};
 use crate::places::assets::Listings;
+use crate::places::controls::Controls;
 use crate::terms::{ListingTerms, Parameters};
 
 /// Heights of an epoch, and from a boundary to the first height of its epoch.
@@ -317,8 +318,19 @@ impl Case {
     fn judging<T>(&mut self, law: Law, judge: impl FnOnce(&mut Ballot, &Scene<'_>) -> T) -> T {
         let (height, listings) = (self.height, Listings::new(ListingTerms::default(), 1));
         let now = self.machine.record().map_or(first(), |record| record.now);
-        let scene =
-            Scene { law, height, now, committee: 4, staked: 10, listings: &listings, assets: &[], least_units: 1 };
+        let controls = Controls::default();
+        let scene = Scene {
+            law,
+            height,
+            now,
+            committee: 4,
+            staked: 10,
+            listings: &listings,
+            assets: &[],
+            least_units: 1,
+            controls: &controls,
+            lane: None,
+        };
         judge(&mut self.machine, &scene)
     }
 
