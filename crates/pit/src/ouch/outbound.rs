@@ -19,6 +19,9 @@ pub(super) fn message(
     report: &TradeReport,
 ) -> Option<OuchMessage<OuchOutbound>> {
     let user_ref = report.number.reference;
+    if let Some(answer) = session.answer_lost(user_ref, nanoseconds, &report.what) {
+        return Some(answer);
+    }
     let entered = session.orders.get(&user_ref);
     match &report.what {
         // The answer to a repetition is in the session already.
@@ -67,7 +70,7 @@ fn plain(body: OuchOutbound) -> OuchMessage<OuchOutbound> {
 }
 
 /// The first answer to an order.
-fn accepted(entered: &Entered, nanoseconds: u64, first: &Acceptance) -> Option<OuchMessage<OuchOutbound>> {
+pub(super) fn accepted(entered: &Entered, nanoseconds: u64, first: &Acceptance) -> Option<OuchMessage<OuchOutbound>> {
     let (symbol, side, order, state) = (entered.symbol, entered.side, first.id, b'L');
     Some(plain(match entered.message {
         OuchInbound::Enter(OuchEnter {
