@@ -22,8 +22,8 @@
 //!
 //! # Crash
 //!
-//! The cancels are a step of the root, and their answers are effects like others. If the process ends before the session
-//! has them, the root tells them again. If it ends before the step is durable, the next start asks again.
+//! The cancels are a step of the root, and their answers are effects like others. If the process ends before the
+//! session has them, the root tells them again. If it ends before the step is durable, the next start asks again.
 //!
 //! # Attacks
 //!
@@ -32,14 +32,14 @@
 //! | the process ends after the rejection is made and before it is synced | it was not sent; the root tells its answer again, and it is made once more |
 //! | it ends again at each of these moments | the same: a number is lost until its answer is in the journal |
 //! | the root was given the order, and its answer was not heard | the root tells it again before any number counts as lost |
-//! | the order still waits in the queue of a root that failed and begins again | the cancel goes before it, so it is refused, and the number has its answer |
+//! | the order still waits in the queue of a root that failed and begins again | the cancel goes before it, so it is refused without another word |
 //! | the order comes over HTTP or another session after its rejection | the root refuses the number |
 //! | the key placed the same number over another door before the crash | the root's order stays; it is accepted here if it is the same one, and rejected as taken if not |
 //! | a participant cancels the lost number itself | its cancel comes after the door's and has an answer of its own |
 //! | a list of 64 orders, of which the root knows none | 64 cancels in one step, 64 rejections |
 //! | a replacement is lost | it is rejected, and what it would have replaced stays open |
 //! | a request to cancel all is lost | its number is rejected; whether it was done the words leave open |
-//! | a million lost numbers | a number was given to a queue that is bounded, and steps of cancels are as large as others |
+//! | a million lost numbers | each was given to a bounded queue, and steps of cancels are as large as others |
 //!
 //! # Deviations
 //!

@@ -5,7 +5,7 @@ use protocols::ouch::{
     OuchAccepted, OuchBrokenTrade, OuchCanceled, OuchEnter, OuchExecuted, OuchInbound, OuchMessage, OuchOption,
     OuchOutbound, OuchReplace, OuchReplaced, OuchRestated,
 };
-use venue::{Acceptance, FillFate, OrderEnd, OrderExecution, OrderStanding, ReportKind, TradeReport};
+use venue::{Acceptance, FillFate, OrderEnd, OrderExecution, OrderRefusal, OrderStanding, ReportKind, TradeReport};
 
 use super::refusing::{OuchRefusal, not_cancelled};
 use super::session::{Entered, OuchSession};
@@ -28,6 +28,8 @@ pub(super) fn message(
         ReportKind::Accepted(first) => {
             entered.filter(|entered| !entered.is_answered).and_then(|entered| accepted(entered, nanoseconds, first))
         }
+        // It has come after its number was void, from the queue of a root that failed.
+        ReportKind::Refused(OrderRefusal::Overtaken) if entered.is_some_and(|entered| entered.is_answered) => None,
         ReportKind::Refused(why) => match entered.filter(|entered| !entered.is_answered) {
             Some(entered) => OuchRefusal::new(refusal_name(why).0, why).of(&entered.message, nanoseconds),
             // It was a cancel that is refused.

@@ -69,7 +69,7 @@ impl OuchHost for Deaf {
 /// Messages reach the door of the killed node, which journals them.
 fn journal_alone(market: &Market, key: PublicKey, messages: &[Vec<u8>]) {
     let (now, incarnation) = (now_ms(), market.scope.incarnation);
-    let folder = market.home().join(format!("venues/0/sessions/{incarnation}-{}", day_of(now)));
+    let folder = market.home().join(format!("data/venues/0/sessions/{incarnation}-{}", day_of(now)));
     let mut sessions = OuchSessions::default();
     let disk = RealDisk::new(&folder).expect("the node's");
     let effects = sessions.open(disk, day_of(now), incarnation, now).expect("it opens");
@@ -109,6 +109,9 @@ impl Session {
         stream.write_all(&bytes).expect("the venue reads");
         let mut session = Session { stream, client: client(), told: Vec::new() };
         session.step(SoupClientInput::Connected);
+        while session.client.session() == ANY_SESSION {
+            session.read();
+        }
         session
     }
 
@@ -130,12 +133,16 @@ impl Session {
 
     /// Reads until so much was told.
     fn until(&mut self, holds: impl Fn(&[OuchMessage<OuchOutbound>]) -> bool) {
-        let mut buffer = [0; 4_096];
         while !holds(&self.told) {
-            let bytes = self.stream.read(&mut buffer).unwrap_or_else(|error| panic!("{error}: {:?}", self.told));
-            assert!(bytes > 0, "the venue hung up: {:?}", self.told);
-            self.step(SoupClientInput::Received(&buffer[..bytes]));
+            self.read();
         }
+    }
+
+    fn read(&mut self) {
+        let mut buffer = [0; 4_096];
+        let bytes = self.stream.read(&mut buffer).unwrap_or_else(|error| panic!("{error}: {:?}", self.told));
+        assert!(bytes > 0, "the venue hung up: {:?}", self.told);
+        self.step(SoupClientInput::Received(&buffer[..bytes]));
     }
 }
 

@@ -346,11 +346,11 @@ impl FixParty {
         if is_first { Ok(()) } else { Err(format!("order {name:?} of a FIX session is answered twice")) }
     }
 
-    /// No order that was signed waits for an answer.
+    /// While its link is open no order that was signed waits for an answer.
     pub fn check_answered(&self) -> Result<(), String> {
         match self.machine.waiting() {
-            0 => Ok(()),
-            count => Err(format!("{count} messages of a FIX session have never answered numbers")),
+            count if count == 0 || !self.uplink.is_open => Ok(()),
+            count => Err(format!("the venue has never answered {count} messages of a FIX session")),
         }
     }
 
