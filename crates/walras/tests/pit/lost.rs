@@ -176,7 +176,9 @@ pub(crate) fn numbers(market: &mut Market) {
     let rests = market.order("bob", VenueSide::Sell, 160, 2);
     let OuchMessage { body, options } = enter_of(&rests);
     session.step(SoupClientInput::Send(&encoded(body, options.unwrap_or_default())));
-    session.until(|told| told.iter().any(|message| matches!(message.body, OuchOutbound::Accepted(_))));
+    let OrderNumber { reference, .. } = rests.order.number;
+    let is_its = |message: &OuchMessage<OuchOutbound>| matches!(message.body, OuchOutbound::Accepted(of) if of.user_ref == reference);
+    session.until(|told| told.iter().any(is_its));
 
     // The root never hears of orders, a replacement and a request to end all.
     drop(market.node.take());
@@ -196,6 +198,7 @@ pub(crate) fn numbers(market: &mut Market) {
     journal_alone(market, key, &messages);
     let first = orders[0].order.number.reference;
     let lost: Vec<(u32, u16)> = (first..=market.next).map(|number| (number, pit::codes::LOST)).collect();
+    let rejected = |message: &OuchMessage<OuchOutbound>| rejected(message).filter(|(number, _)| *number >= first);
 
     // The node is killed again as soon as it has answered, or before.
     for is_patient in [false, true, true] {
@@ -204,14 +207,14 @@ pub(crate) fn numbers(market: &mut Market) {
             market.until(|status| status.standing == "runs" && status.paused.is_none());
             let mut session = Session::open(market, "bob");
             messages.iter().for_each(|message| session.step(SoupClientInput::Send(message)));
-            session.until(|told| told.iter().filter_map(rejected).count() >= lost.len());
+            session.until(|told| told.iter().filter_map(&rejected).count() >= lost.len());
             // Whatever else is told of these numbers comes before the answer to a cancel.
             let cancel = encoded(OuchInbound::Cancel(OuchCancel { user_ref: first, quantity: 0 }), Vec::new());
             let before = session.told.len();
             session.step(SoupClientInput::Send(&cancel));
             session.until(|told| told.len() > before);
             assert!(matches!(session.told[before].body, OuchOutbound::CancelReject(_)), "{:?}", session.told);
-            let answers: Vec<(u32, u16)> = session.told.iter().filter_map(rejected).collect();
+            let answers: Vec<(u32, u16)> = session.told.iter().filter_map(&rejected).collect();
             assert_eq!(answers, lost);
         }
         drop(market.node.take());
@@ -223,7 +226,6 @@ pub(crate) fn numbers(market: &mut Market) {
         let refused = market.place(order);
         assert_eq!(refused["reports"][0]["refused"]["code"], "overtaken", "{refused}");
     }
-    let OrderNumber { reference, .. } = rests.order.number;
     let ended = market.ask("bob", TraderAsk::Cancel { number: rests.order.number, keeps: 0 });
     assert_eq!(kinds(&ended), ["ended"], "{reference}: {ended}");
 }
