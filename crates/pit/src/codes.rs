@@ -70,6 +70,8 @@ pub const NOT_SIGNED: u16 = 100;
 pub const NOT_TAKEN: u16 = 101;
 /// The number of a message that names no market, in OUCH.
 pub const NO_MARKET: u16 = 102;
+/// The number of what came before a restart and was not taken, in OUCH.
+pub const LOST: u16 = 103;
 /// What [`NOT_TAKEN`] means.
 pub(crate) const NOT_TAKEN_WORDS: &str = "the venue takes nothing now: its status says why, and what to wait for";
 
@@ -143,7 +145,7 @@ mod tests {
     #[test]
     fn every_refusal_is_in_the_venues_document() {
         let document = include_str!("../../../docs/venue-api.md");
-        let doors = [(NOT_SIGNED, "not_signed"), (NOT_TAKEN, "not_taken"), (NO_MARKET, "no_market")];
+        let doors = [(NOT_SIGNED, "not_signed"), (NOT_TAKEN, "not_taken"), (NO_MARKET, "no_market"), (LOST, "lost")];
         for (number, code) in REFUSALS.iter().copied().chain(doors) {
             assert!(document.contains(&format!("\n| {number} | `{code}` | ")), "{number} {code}");
         }

@@ -243,7 +243,7 @@ const LANE: [Row; 19] = [
     of_lane(LaneMistake::RestartIgnoresCertificates, 2, "is settled, and the list lacks its output"),
 ];
 
-const MARKET: [Row; 29] = [
+const MARKET: [Row; 30] = [
     of_venue(VenueMistake::ReportsBeforeSync, 4, "is not in the journal"),
     of_venue(VenueMistake::LeavingBuys, 4, "of an honest venue is bust: Deposit"),
     of_venue(VenueMistake::DrawdownForgetsFills, 12, "of an honest venue is bust: Drawdown"),
@@ -272,6 +272,7 @@ const MARKET: [Row; 29] = [
     of_market(MarketMistake::FreezesLeftOut, 46, "of an honest venue is bust: Frozen"),
     of_market(MarketMistake::SessionsForgotten, 33, "was never told"),
     of_market(MarketMistake::SessionsToldAgain, 0, "twice"),
+    of_market(MarketMistake::LostUnanswered, 0, "has never answered"),
     of_market(MarketMistake::BridgeBeginsLate, 0, "a bridge of plain OUCH was told other fills"),
 ];
 

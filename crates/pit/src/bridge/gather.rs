@@ -30,12 +30,16 @@
 //!
 //! - An order alone waits, too: whether another one follows is not known. So gathering is off by default.
 
+mod mistake;
+
+use kernel::Planted;
 use primitives::venue::LIST_ORDERS_MAX;
 use protocols::ouch::{OuchInbound, OuchMessage};
 
 use super::translator::{Translator, away, rejection};
 use super::{BridgeMoment, BridgeNews, BridgeSettings};
 use crate::ouch::{LIST_BYTES_MAX, LIST_HEAD_MAX, OuchOrder};
+use mistake::GatherMistake;
 
 /// The longest time that an order waits for others, in microseconds.
 pub const GATHER_US_MAX: u64 = 1_000;
@@ -60,13 +64,15 @@ pub(super) struct Gather {
     bytes: usize,
     /// The largest number that is in use.
     last: u32,
+    mistake: Planted<GatherMistake>,
 }
 
 impl Gather {
     /// Nothing waits.
     pub fn new(settings: &BridgeSettings) -> Gather {
         let (translator, gather_us) = (Translator::new(settings), settings.gather_us.min(GATHER_US_MAX));
-        Gather { translator, gather_us, waiting: Vec::new(), since_us: 0, bytes: 0, last: 0 }
+        let (waiting, mistake) = (Vec::new(), Planted::NOTHING);
+        Gather { translator, gather_us, waiting, since_us: 0, bytes: 0, last: 0, mistake }
     }
 
     /// When what waits leaves, in microseconds since 1970.
@@ -80,7 +86,8 @@ impl Gather {
         let is_order = matches!(message.body, OuchInbound::Enter(_) | OuchInbound::Replace(_));
         let news = at.news.filter(|_| is_order);
         let Some(news) = news else {
-            let mut passed = self.flush(at);
+            let overtakes = self.mistake.is(GatherMistake::CancelOvertakes);
+            let mut passed = if overtakes { Vec::new() } else { self.flush(at) };
             message.body.new_user_ref().into_iter().for_each(|number| self.use_number(number));
             passed.push(match (at.news, message.body.new_user_ref()) {
                 (None, Some(_)) => Passed::Refused(rejection(&message.body, &away(), at.now_ms())),
@@ -97,14 +104,21 @@ impl Gather {
     fn take_order(&mut self, at: &BridgeMoment, news: &BridgeNews, order: OuchOrder) -> Vec<Passed> {
         let length = order.listed().map(|bytes| bytes.len()).filter(|length| LIST_HEAD_MAX + length <= LIST_BYTES_MAX);
         let number = order.fields.reference;
-        let may_wait = self.gather_us > 0 && news.takes_lists && number > self.last;
+        let may_wait = self.gather_us > 0
+            && news.takes_lists
+            && (self.is_new(number) || self.mistake.is(GatherMistake::UsedNumberJoins));
+        let overtakes = self.mistake.is(GatherMistake::ReplacementOvertakes) && order.fields.replaces.is_some();
         self.use_number(number);
+        if overtakes {
+            return vec![self.sign_alone(at, &order)];
+        }
         let Some(length) = length.filter(|_| may_wait) else {
             let mut passed = self.flush(at);
             passed.push(self.sign_alone(at, &order));
             return passed;
         };
-        let mut passed = if self.bytes + length <= LIST_BYTES_MAX { Vec::new() } else { self.flush(at) };
+        let fits = self.bytes + length <= LIST_BYTES_MAX || self.mistake.is(GatherMistake::BytesUncounted);
+        let mut passed = if fits { Vec::new() } else { self.flush(at) };
         if self.waiting.is_empty() {
             (self.since_us, self.bytes) = (at.now_us, LIST_HEAD_MAX);
         }
@@ -118,19 +132,31 @@ impl Gather {
 
     /// What waits, if its time is over.
     pub fn wake(&mut self, at: &BridgeMoment) -> Vec<Passed> {
-        let waits = self.deadline_us().is_some_and(|due| (self.since_us..due).contains(&at.now_us));
-        if waits { Vec::new() } else { self.flush(at) }
+        let steps_back = at.now_us < self.since_us && !self.mistake.is(GatherMistake::WaitsForClock);
+        let waits = self.deadline_us().is_some_and(|due| at.now_us < due && !steps_back);
+        if waits || self.mistake.is(GatherMistake::WaitsForever) { Vec::new() } else { self.flush(at) }
     }
 
     /// All that waits leaves.
     pub fn flush(&mut self, at: &BridgeMoment) -> Vec<Passed> {
         let orders = std::mem::take(&mut self.waiting);
+        if self.mistake.is(GatherMistake::OutlivesSession) && at.news.is_none() {
+            self.waiting.clone_from(&orders);
+        }
+        if self.mistake.is(GatherMistake::LeavesTwice) && orders.len() > 1 {
+            self.waiting.extend(orders.last().cloned());
+        }
         let list = at.news.filter(|news| orders.len() > 1 && news.takes_lists);
         if let Some(list) = list.and_then(|news| self.translator.sign_list(orders.clone(), &news, at.now_ms())) {
             let numbers = orders.iter().map(|order| order.fields.reference).collect();
             return vec![Passed::On(numbers, list)];
         }
         orders.iter().map(|order| self.sign_alone(at, order)).collect()
+    }
+
+    /// Whether a number is above all in use.
+    pub fn is_new(&self, number: u32) -> bool {
+        number > self.last
     }
 
     /// A number is in use.
@@ -140,7 +166,9 @@ impl Gather {
 
     /// Forgets all orders: their day is over.
     pub fn forget(&mut self) {
-        self.waiting.clear();
+        if !self.mistake.is(GatherMistake::OutlivesSession) {
+            self.waiting.clear();
+        }
         self.translator.forget();
         self.last = 0;
     }

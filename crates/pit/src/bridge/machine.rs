@@ -1,7 +1,7 @@
 //! The machine of a bridge of plain OUCH: the messages to both sides, as steps. It has no sockets, and no clock of its
 //! own.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use primitives::venue::VenueReport;
 use protocols::ouch::{OuchInbound, OuchMessage, OuchOutbound};
@@ -34,6 +34,8 @@ pub struct OuchMachineTurn {
 pub struct OuchMachine {
     gather: Gather,
     log: SoupLog,
+    /// Numbers that this machine has refused by itself. One that comes again is a repetition and never leaves.
+    refused: BTreeSet<u32>,
     /// When the log's session began, which names it.
     began_ms: u64,
     /// The participant's connection.
@@ -54,7 +56,7 @@ impl OuchMachine {
     /// A machine without a participant, whose session is named by the time.
     pub fn new(settings: &BridgeSettings, now_ms: u64) -> OuchMachine {
         let (gather, log) = (Gather::new(settings), SoupLog::new(named(now_ms)));
-        OuchMachine { gather, log, began_ms: now_ms, server: None, venue: None }
+        OuchMachine { gather, log, refused: BTreeSet::new(), began_ms: now_ms, server: None, venue: None }
     }
 
     /// When its session began, which names it: a machine that takes the place of this one begins later.
@@ -108,6 +110,7 @@ impl OuchMachine {
         tracing::info!("the venue has a new session: the bridge's begins with message 1, too");
         self.began_ms = at.now_ms().max(self.began_ms + 1);
         self.log = SoupLog::new(named(self.began_ms));
+        self.refused.clear();
         self.gather.forget();
         OuchMachineTurn { close: self.leave().close, ..turn }
     }
@@ -170,10 +173,18 @@ impl OuchMachine {
     }
 
     fn sign(&mut self, at: &BridgeMoment, message: &[u8], turn: &mut OuchMachineTurn) {
+        let number = OuchMessage::<OuchInbound>::decode(message).ok().and_then(|read| read.body.new_user_ref());
+        if number.is_some_and(|number| self.refused.contains(&number)) {
+            return;
+        }
         if at.news.is_none() {
             let waiting = self.gather.flush(at);
             self.pass(at, waiting, turn);
-            return self.reject(at, message, turn);
+            // What the venue was sent it answers.
+            if number.is_none_or(|number| self.gather.is_new(number)) {
+                self.reject(at, message, turn);
+            }
+            return;
         }
         let passed = self.gather.take(at, message);
         self.pass(at, passed, turn);
@@ -183,7 +194,7 @@ impl OuchMachine {
         for passed in passed {
             match passed {
                 Passed::On(_, message) => turn.to_venue.push(message),
-                Passed::Refused(rejected) => self.tell(at, rejected, turn),
+                Passed::Refused(rejected) => self.refuse(at, rejected, turn),
             }
         }
     }
@@ -196,9 +207,21 @@ impl OuchMachine {
         for body in bodies {
             let rejected = rejection(&body, &away(), at.now_ms());
             if !rejected.is_empty() {
-                self.tell(at, rejected, turn);
+                self.refuse(at, rejected, turn);
             }
         }
+    }
+
+    /// Tells a refusal of this machine's own.
+    fn refuse(&mut self, at: &BridgeMoment, rejected: Vec<u8>, turn: &mut OuchMachineTurn) {
+        if let Ok(OuchMessage { body: OuchOutbound::Rejected(of), .. }) = OuchMessage::decode(&rejected) {
+            self.gather.use_number(of.user_ref);
+            self.refused.insert(of.user_ref);
+            if self.refused.len() as u64 > MESSAGES {
+                self.refused.pop_first();
+            }
+        }
+        self.tell(at, rejected, turn);
     }
 
     fn tell(&mut self, at: &BridgeMoment, message: Vec<u8>, turn: &mut OuchMachineTurn) {
@@ -208,5 +231,93 @@ impl OuchMachine {
         }
         self.log.forget_before(self.log.next().saturating_sub(MESSAGES));
         self.feed(at, SoupServerInput::Wake, turn);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use protocols::soup::client::{SoupClient, SoupClientEffect, SoupClientInput};
+    use protocols::soup::{ANY_SESSION, SoupLogin};
+
+    use super::super::GATHER_US_MAX;
+    use super::super::translator::tests::{news, settings};
+    use super::*;
+    use crate::ouch::list_tests::enter;
+
+    const NOW_MS: u64 = 20_000 * 86_400_000 + 5;
+    const SESSION: SoupSession = *b"0FFK002000";
+
+    struct Bridge {
+        machine: OuchMachine,
+        client: SoupClient,
+        rejected: Vec<u32>,
+        to_venue: Vec<Vec<u8>>,
+        at: BridgeMoment,
+    }
+
+    impl Bridge {
+        fn step(&mut self, input: SoupClientInput<'_>) {
+            let mut effects: VecDeque<_> = self.client.step(self.at.now_ms(), input).into();
+            while let Some(effect) = effects.pop_front() {
+                match effect {
+                    SoupClientEffect::Send(bytes) => {
+                        let turn = self.machine.step(&self.at, SoupServerInput::Received(&bytes));
+                        self.to_venue.extend(turn.to_venue);
+                        let received = SoupClientInput::Received(&turn.to_participant);
+                        effects.extend(self.client.step(self.at.now_ms(), received));
+                    }
+                    SoupClientEffect::Message { message, .. } => {
+                        if let Ok(OuchMessage { body: OuchOutbound::Rejected(of), .. }) = OuchMessage::decode(&message)
+                        {
+                            self.rejected.push(of.user_ref);
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+
+        fn connect(&mut self) {
+            self.machine.opened(&self.at, SESSION);
+            self.machine.connect(self.at.now_ms());
+            self.step(SoupClientInput::Connected);
+        }
+
+        fn order(&mut self, number: u32) {
+            let mut bytes = Vec::new();
+            OuchMessage::plain(OuchInbound::Enter(enter(number))).encode(&mut bytes).expect("it has no options");
+            self.step(SoupClientInput::Send(&bytes));
+        }
+    }
+
+    /// A program that has not heard the refusal sends its orders again.
+    #[test]
+    fn a_number_that_the_bridge_refused_never_leaves_later() {
+        let (username, password) = (*b"ADA   ", *b"x         ");
+        let login = SoupLogin { username, password, session: ANY_SESSION, next: 1, timeout_ms: None };
+        let mut bridge = Bridge {
+            machine: OuchMachine::new(&settings(GATHER_US_MAX), NOW_MS),
+            client: SoupClient::new(login, SoupLimits::default()),
+            rejected: Vec::new(),
+            to_venue: Vec::new(),
+            at: BridgeMoment { now_us: NOW_MS * 1_000, news: Some(news(true)) },
+        };
+        bridge.connect();
+        (1..3).for_each(|number| bridge.order(number));
+        // The link breaks while they wait, and they are refused.
+        bridge.machine.leave();
+        bridge.step(SoupClientInput::Lost);
+        bridge.at = BridgeMoment { now_us: bridge.at.now_us + 2 * GATHER_US_MAX, news: None };
+        assert!(bridge.machine.step(&bridge.at, SoupServerInput::Wake).to_venue.is_empty());
+        bridge.at.news = Some(news(true));
+        bridge.connect();
+        (1..4).for_each(|number| bridge.order(number));
+        bridge.at.now_us += 2 * GATHER_US_MAX;
+        let left = bridge.machine.step(&bridge.at, SoupServerInput::Wake).to_venue;
+        assert_eq!((bridge.to_venue.len(), left.len(), &bridge.rejected[..]), (0, 1, &[1, 2][..]));
+        // What the venue was sent it answers, also when its link is lost again.
+        bridge.at.news = None;
+        (3..5).for_each(|number| bridge.order(number));
+        assert_eq!(bridge.rejected, [1, 2, 4]);
     }
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use store::RealDisk;
-use venue::{FoundRoot, TwoStages, VenueInput, VenueOptions, VenueRoot, VenueRootError, VenueSettings};
+use venue::{FoundRoot, SessionNumber, TwoStages, VenueInput, VenueOptions, VenueRoot, VenueRootError, VenueSettings};
 
-use super::{AGAIN_MOST, Host};
+use super::{AGAIN_MOST, Host, INPUTS_OF_STEP};
 use crate::chain::HeardBlock;
 use crate::clock::clock_ms;
 use crate::home::{begun, incarnation_directory, is_prepared, sessions_directory};
@@ -54,7 +54,7 @@ impl Host {
                 self.unopened.clear();
                 self.begin_tape();
                 let again = found.again.into_iter().map(|(_, effect)| effect).collect();
-                if let Err(why) = self.tell_again(again).and_then(|()| self.detach()) {
+                if let Err(why) = self.tell_again(again).and_then(|()| self.resume_sessions()) {
                     return self.fail(&why);
                 }
                 let root = self.root.as_ref().and_then(TwoStages::root).expect("nothing is being written");
@@ -153,14 +153,16 @@ impl Host {
         self.root = Some(TwoStages::new(root, move || shared.wake()));
     }
 
-    /// Detaches the sessions that have no link: after a start of the process none has one.
-    fn detach(&mut self) -> Result<(), NoRoot> {
-        let root = self.root.as_mut().and_then(TwoStages::root_mut).expect("nothing is being written");
-        let lost =
-            root.sessions().into_iter().filter(|of| !self.links.contains_key(of) && !self.own_sessions.contains(of));
-        let inputs: Vec<VenueInput> = lost.map(VenueInput::Detach).collect();
-        if !inputs.is_empty() {
-            let effects = root.step(clock_ms(), &inputs)?;
+    /// Answers numbers that were lost, and detaches the sessions that have no link: after a start of the process none
+    /// has one. The root has told again all that it knows.
+    fn resume_sessions(&mut self) -> Result<(), NoRoot> {
+        let root = self.root.as_ref().and_then(TwoStages::root).expect("nothing is being written");
+        let mut inputs = self.shared.ouch.void_lost(root);
+        let is_gone = |of: &SessionNumber| !self.links.contains_key(of) && !self.own_sessions.contains(of);
+        inputs.extend(root.sessions().into_iter().filter(is_gone).map(VenueInput::Detach));
+        for inputs in inputs.chunks(INPUTS_OF_STEP) {
+            let root = self.root.as_mut().and_then(TwoStages::root_mut).expect("nothing is being written");
+            let effects = root.step(clock_ms(), inputs)?;
             self.tell_again(effects)?;
         }
         Ok(())

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use store::RealDisk;
-use venue::SessionNumber;
+use venue::{MatchingStage, SessionNumber, VenueInput};
 
 use super::journal::SessionJournalError;
 use super::session::OuchSession;
@@ -56,6 +56,11 @@ impl OuchHub {
     /// Writes what came, before the root takes it: a process that is killed then knows its orders again.
     pub fn write(&self, effects: u64) -> Result<(), SessionJournalError> {
         self.lock().write(effects)
+    }
+
+    /// What a root is to be given about numbers that a restart finds without an answer.
+    pub fn void_lost(&self, root: &MatchingStage) -> Vec<VenueInput> {
+        self.lock().void_lost(clock_ms(), root)
     }
 
     /// Tells sessions what a step told about their orders, and what waits for them, once it is durable.

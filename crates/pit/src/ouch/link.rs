@@ -15,7 +15,7 @@ use super::host::OuchHost;
 use super::inbound::{SignedFault, new_order, replacement, side_letter};
 use super::list::{OuchList, OuchOrder};
 use super::refusing::OuchRefusal;
-use super::session::Entered;
+use super::session::{Entered, OuchSession};
 use super::{DAY_MS, market_of, symbol_of};
 use crate::codes::{NO_MARKET, NOT_SIGNED, NOT_TAKEN, NOT_TAKEN_WORDS};
 
@@ -241,6 +241,24 @@ impl Heard {
         Some(Heard { body: message.body, options, signed })
     }
 
+    /// Uses its number, and remembers what it orders, in one go: a crash leaves both or neither. False if the number
+    /// was used.
+    fn claim(&self, session: &mut OuchSession) -> bool {
+        let Some(number) = self.body.new_user_ref() else { return true };
+        let is_new = session.claim(number);
+        let (symbol, side) = match self.body {
+            OuchInbound::Enter(enter) => (enter.symbol, enter.side),
+            OuchInbound::Replace(_) => self
+                .signed
+                .map_or(([b' '; 8], b' '), |signed| (symbol_of(signed.order.market), side_letter(signed.order.side))),
+            _ => return is_new,
+        };
+        if is_new {
+            session.enter(entered(self.body, symbol, side));
+        }
+        is_new
+    }
+
     fn signed_by(&self, key: &PublicKey) -> Option<SignedOrder> {
         self.signed.ok().filter(|signed| signed.key == *key)
     }
@@ -248,30 +266,19 @@ impl Heard {
 
 /// What a message of the participant does; `order` is its order, if its signature was checked and is valid.
 fn hear(host: &impl OuchHost, link: &Link, message: Heard, order: Result<CheckedOrder, SignedFault>) {
-    let Heard { options, signed, .. } = message;
-    if let Some(number) = message.body.new_user_ref()
-        && !host.with(link.of.session, |of| of.claim(number))
-    {
+    if !host.with(link.of.session, |of| message.claim(of)) {
         // A repetition: its answer is among the session's messages.
         return;
     }
     match message.body {
-        OuchInbound::Enter(enter) => {
-            let entered = entered(message.body, enter.symbol, enter.side);
-            place(host, link, entered, order, None);
-        }
-        OuchInbound::Replace(replace) => {
-            let (symbol, side) = signed
-                .map_or(([b' '; 8], b' '), |signed| (symbol_of(signed.order.market), side_letter(signed.order.side)));
-            let entered = entered(message.body, symbol, side);
-            place(host, link, entered, order, Some(replace.before));
-        }
+        OuchInbound::Enter(_) => place(host, link, &message.body, order, None),
+        OuchInbound::Replace(replace) => place(host, link, &message.body, order, Some(replace.before)),
         OuchInbound::Cancel(cancel) => keep(host, link, &message.body, cancel.user_ref, cancel.quantity),
         OuchInbound::Modify(modify) => keep(host, link, &message.body, modify.user_ref, modify.quantity),
         OuchInbound::MassCancel(mass) => {
             let is_all = mass.symbol == [b' '; 8];
             let market = market_of(&mass.symbol);
-            let side = options.iter().find_map(|option| match option {
+            let side = message.options.iter().find_map(|option| match option {
                 OuchOption::Side(letter) => super::inbound::side_of(*letter).ok(),
                 _ => None,
             });
@@ -325,22 +332,21 @@ fn reject(host: &impl OuchHost, link: &Link, message: &OuchInbound, reason: u16,
 fn place(
     host: &impl OuchHost,
     link: &Link,
-    entered: Entered,
+    message: &OuchInbound,
     order: Result<CheckedOrder, SignedFault>,
     before: Option<u32>,
 ) {
     let numbers = host.with(link.of.session, |of| {
-        of.enter(entered);
-        (entered.message.new_user_ref().map(|user_ref| of.number(user_ref)), before.map(|before| of.number(before)))
+        (message.new_user_ref().map(|user_ref| of.number(user_ref)), before.map(|before| of.number(before)))
     });
     let order = match order {
         Ok(order) if Some(order.order().number) == numbers.0 => order,
-        Ok(_) => return reject(host, link, &entered.message, NOT_SIGNED, SignedFault::OtherSession),
-        Err(fault) => return reject(host, link, &entered.message, NOT_SIGNED, fault),
+        Ok(_) => return reject(host, link, message, NOT_SIGNED, SignedFault::OtherSession),
+        Err(fault) => return reject(host, link, message, NOT_SIGNED, fault),
     };
     let command = numbers.1.map_or(TradeCommand::New(order), |old| TradeCommand::Replace(old, order));
     if !host.takes_orders() || !trade(host, link, command) {
-        reject(host, link, &entered.message, NOT_TAKEN, NOT_TAKEN_WORDS);
+        reject(host, link, message, NOT_TAKEN, NOT_TAKEN_WORDS);
     }
 }
 

@@ -32,8 +32,8 @@
 //!
 //! # Crash
 //!
-//! Numbers and messages of a list are written together, so a restart knows all of its orders or none. None of them has
-//! an answer then, and the list can be sent again.
+//! Numbers and messages of a list are written together, so a restart knows all of its orders or none. If it knows none
+//! the list can be sent again. If it knows all and the root does not, each of them is rejected (`lost`).
 //!
 //! # Attacks
 //!

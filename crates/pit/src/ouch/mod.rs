@@ -12,7 +12,8 @@
 //!
 //! What a session is told is in a journal of its day, synced before it is sent. A participant that logs in with the
 //! number that it expects gets what it missed, also after a restart or a crash of the node. A cancel of an order that
-//! has ended, or never came, is answered by a cancel reject.
+//! has ended, or never came, is answered by a cancel reject. A number that the root never heard of, because the node
+//! was killed in between, is rejected after the restart (`lost`).
 //!
 //! | OUCH | here |
 //! |---|---|
@@ -45,6 +46,7 @@ mod inbound;
 mod journal;
 mod link;
 mod list;
+mod lost;
 mod outbound;
 mod refusing;
 pub(crate) mod reports;

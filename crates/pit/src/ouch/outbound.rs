@@ -5,7 +5,7 @@ use protocols::ouch::{
     OuchAccepted, OuchBrokenTrade, OuchCanceled, OuchEnter, OuchExecuted, OuchInbound, OuchMessage, OuchOption,
     OuchOutbound, OuchReplace, OuchReplaced, OuchRestated,
 };
-use venue::{Acceptance, FillFate, OrderEnd, OrderExecution, OrderStanding, ReportKind, TradeReport};
+use venue::{Acceptance, FillFate, OrderEnd, OrderExecution, OrderRefusal, OrderStanding, ReportKind, TradeReport};
 
 use super::refusing::{OuchRefusal, not_cancelled};
 use super::session::{Entered, OuchSession};
@@ -19,12 +19,17 @@ pub(super) fn message(
     report: &TradeReport,
 ) -> Option<OuchMessage<OuchOutbound>> {
     let user_ref = report.number.reference;
+    if let Some(answer) = session.answer_lost(user_ref, nanoseconds, &report.what) {
+        return Some(answer);
+    }
     let entered = session.orders.get(&user_ref);
     match &report.what {
         // The answer to a repetition is in the session already.
         ReportKind::Accepted(first) => {
             entered.filter(|entered| !entered.is_answered).and_then(|entered| accepted(entered, nanoseconds, first))
         }
+        // It has come after its number was void, from the queue of a root that failed.
+        ReportKind::Refused(OrderRefusal::Overtaken) if entered.is_some_and(|entered| entered.is_answered) => None,
         ReportKind::Refused(why) => match entered.filter(|entered| !entered.is_answered) {
             Some(entered) => OuchRefusal::new(refusal_name(why).0, why).of(&entered.message, nanoseconds),
             // It was a cancel that is refused.
@@ -67,7 +72,7 @@ fn plain(body: OuchOutbound) -> OuchMessage<OuchOutbound> {
 }
 
 /// The first answer to an order.
-fn accepted(entered: &Entered, nanoseconds: u64, first: &Acceptance) -> Option<OuchMessage<OuchOutbound>> {
+pub(super) fn accepted(entered: &Entered, nanoseconds: u64, first: &Acceptance) -> Option<OuchMessage<OuchOutbound>> {
     let (symbol, side, order, state) = (entered.symbol, entered.side, first.id, b'L');
     Some(plain(match entered.message {
         OuchInbound::Enter(OuchEnter {

@@ -33,7 +33,12 @@ impl OuchRefusal {
             _ => (message.new_user_ref()?, [b' '; 14]),
         };
         let body = OuchRejected { nanoseconds, user_ref, reason: self.reason, client_order };
-        Some(said(OuchOutbound::Rejected(body), &self.words))
+        Some(self.said(OuchOutbound::Rejected(body)))
+    }
+
+    /// A message with its words.
+    pub(super) fn said(&self, body: OuchOutbound) -> OuchMessage<OuchOutbound> {
+        said(body, &self.words)
     }
 }
 

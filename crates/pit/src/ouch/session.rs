@@ -1,6 +1,6 @@
 //! A session of a day: its orders, and the messages that it was told.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use primitives::venue::OrderNumber;
 use protocols::ouch::{OuchEnter, OuchInbound, OuchMessage, OuchOutbound, OuchReplace, OuchUserRefs};
@@ -36,6 +36,8 @@ pub struct OuchSession {
     incarnation: u32,
     refs: OuchUserRefs,
     pub(super) orders: BTreeMap<u32, Entered>,
+    /// Numbers without an answer that were used before a restart.
+    pub(super) lost: BTreeSet<u32>,
     /// The link that it has, told whenever there is something new for it.
     pub(super) link: watch::Sender<u64>,
     /// What is not in the journal yet.
@@ -51,6 +53,7 @@ impl OuchSession {
             incarnation,
             refs: OuchUserRefs::default(),
             orders: BTreeMap::new(),
+            lost: BTreeSet::new(),
             link: watch::Sender::new(0),
             unwritten: vec![SessionEntry::Opened { session: number }],
         }
@@ -109,8 +112,12 @@ impl OuchSession {
             OuchOutbound::Rejected(of) => (of.user_ref, true, None),
             OuchOutbound::Executed(of) => (of.user_ref, false, self.open(of.user_ref, of.quantity)),
             OuchOutbound::Canceled(of) => (of.user_ref, false, self.open(of.user_ref, of.quantity)),
+            OuchOutbound::MassCancelResponse(of) => (of.user_ref, true, None),
             _ => return,
         };
+        if answered {
+            self.lost.remove(&user_ref);
+        }
         if let Some(entered) = self.orders.get_mut(&user_ref) {
             entered.is_answered |= answered;
             entered.open = open.unwrap_or(entered.open);
@@ -134,7 +141,11 @@ impl OuchSession {
     pub(super) fn replay(&mut self, entry: SessionEntry) {
         match entry {
             SessionEntry::Opened { .. } => {}
-            SessionEntry::Claimed { user_ref, .. } => drop(self.refs.claim(user_ref)),
+            SessionEntry::Claimed { user_ref, .. } => {
+                if self.refs.claim(user_ref).is_ok() {
+                    self.lost.insert(user_ref);
+                }
+            }
             SessionEntry::Entered { message, symbol, side, .. } => {
                 if let Ok(OuchMessage { body: message, .. }) = OuchMessage::<OuchInbound>::decode(&message) {
                     self.remember(Entered { message, symbol, side, is_answered: false, open: 0 });

@@ -5,10 +5,11 @@ use std::collections::HashMap;
 
 use protocols::soup::SoupSession;
 use store::Disk;
-use venue::{SessionNumber, TradeReport};
+use venue::{MatchingStage, SessionNumber, TradeReport, VenueInput};
 
 use super::DAY_MS;
 use super::journal::{FoundSessions, SessionEntry, SessionJournal, SessionJournalError};
+use super::lost::LostNumber;
 use super::outbound;
 use super::session::OuchSession;
 
@@ -82,6 +83,24 @@ impl<D: Disk> OuchSessions<D> {
         let mut unwritten = std::mem::take(&mut session.unwritten);
         self.unwritten.append(&mut unwritten);
         done
+    }
+
+    /// What a root is to be given about numbers that a restart finds without an answer, once it has told again all that
+    /// these sessions have not heard. They are told their rejections with its next step.
+    pub fn void_lost(&mut self, now_ms: u64, root: &MatchingStage) -> Vec<VenueInput> {
+        let nanoseconds = now_ms % DAY_MS * 1_000_000;
+        let mut inputs = Vec::new();
+        let mut numbers: Vec<SessionNumber> = self.sessions.keys().copied().collect();
+        numbers.sort_unstable();
+        for number in numbers {
+            for about in self.session(number).about_lost(number, nanoseconds, root) {
+                match about {
+                    LostNumber::Ask(input) => inputs.push(input),
+                    LostNumber::Told(message) => self.with(number, |session| session.tell(&message)),
+                }
+            }
+        }
+        inputs
     }
 
     /// Writes what came, before the root takes it: a process that is killed then knows its orders again.

@@ -244,7 +244,10 @@ impl Host {
             found.again.iter().try_for_each(|(_, effect)| self.see(effect))?;
         }
         match self.pass_on(found.again.into_iter())? {
-            true => Ok(()),
+            true => {
+                self.door.void_lost(&self.root);
+                Ok(())
+            }
             false => Err("a disk fails that nothing was done to".into()),
         }
     }

@@ -241,6 +241,8 @@ pub enum MarketMistake {
     SessionsForgotten,
     /// A door that begins again tells its sessions everything that the root's journal can tell.
     SessionsToldAgain,
+    /// A door that begins again asks nobody about numbers without an answer.
+    LostUnanswered,
     /// A bridge of plain OUCH that begins again asks the venue for what it has not heard, although it has kept nothing.
     BridgeBeginsLate,
 }

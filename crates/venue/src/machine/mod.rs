@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 
 use kernel::Planted;
 use matching::{Book, BookEvent, Side};
-use primitives::venue::{MarketId, MarketTerms, OrderNumber, STEP_REPORTS_RULES, SignedStep, VenueSide};
+use primitives::venue::{MarketId, MarketTerms, OrderNumber, STEP_REPORTS_RULES, SignedStep, VenueOrder, VenueSide};
 use primitives::{Body, PublicKey};
 
 use crate::checked::CheckedOrderList;
@@ -189,6 +189,13 @@ impl VenueMachine {
             Remembered::Refused(of) => OrderStanding::Refused(of.1),
             Remembered::Overtaken => OrderStanding::Overtaken,
         })
+    }
+
+    pub(crate) fn order(&self, key: &PublicKey, number: &OrderNumber) -> Option<&VenueOrder> {
+        let &Remembered::Taken(slot) = self.core.key(*self.core.key_of.get(key)?).numbers.get(number)? else {
+            return None;
+        };
+        Some(&self.core.order(slot).terms)
     }
 
     pub(crate) fn open_markets(&self) -> impl Iterator<Item = MarketId> {

@@ -1,6 +1,6 @@
 //! The first stage: inputs are matched, and what they came to is encoded.
 
-use primitives::venue::{MarketId, OrderNumber};
+use primitives::venue::{MarketId, OrderNumber, VenueOrder};
 use primitives::{Body, Digest, PublicKey, Transaction};
 
 use super::MatchedStep;
@@ -99,6 +99,11 @@ impl MatchingStage {
         attached.map(|(session, _)| *session).collect()
     }
 
+    /// The keys for which an attached session trades.
+    pub fn keys_of(&self, session: SessionNumber) -> &[PublicKey] {
+        self.machine.core.sessions.get(&session).map_or(&[], |of| &of.keys)
+    }
+
     /// When by the host's clock a step is due although nothing happens: a session's timer fires, or matching pauses.
     pub fn wants_step_at_ms(&self) -> Option<u64> {
         let core = &self.machine.core;
@@ -136,6 +141,11 @@ impl MatchingStage {
     /// How an order stands.
     pub fn standing(&self, key: &PublicKey, number: &OrderNumber) -> Option<OrderStanding> {
         self.machine.standing(key, number)
+    }
+
+    /// An order that was taken, and that is not forgotten.
+    pub fn order(&self, key: &PublicKey, number: &OrderNumber) -> Option<&VenueOrder> {
+        self.machine.order(key, number)
     }
 
     /// Where an open order stands in its queue; walks the orders before it.

@@ -5,6 +5,7 @@ mod by_tshark;
 mod follower;
 mod full_disk;
 mod killed;
+mod lost;
 mod order_system;
 mod over_fix;
 mod over_nassau;
@@ -323,6 +324,7 @@ fn orders_are_executed_and_settled_over_every_way_in_and_a_killed_node_goes_on()
     over_fix::orders(&mut market);
     market.follow();
     killed::while_trading(&mut market);
+    lost::numbers(&mut market);
     // The feed has another session now.
     market.follow();
     let by_others = over_quickfix::orders(&mut market) + over_nassau::orders(&mut market);

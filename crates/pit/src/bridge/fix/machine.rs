@@ -116,6 +116,11 @@ impl FixMachine {
         self.gather.deadline_us()
     }
 
+    /// Messages that the venue was sent and that have a number without an answer.
+    pub fn waiting(&self) -> usize {
+        self.unanswered.len()
+    }
+
     /// Whether a participant is connected.
     pub fn is_connected(&self) -> bool {
         self.session.is_some()

@@ -1,5 +1,7 @@
 //! Messages that are gathered, against the same ones signed one by one.
 
+mod mistakes;
+
 use kernel::Dice;
 use protocols::ouch::{OuchCancel, OuchMassCancel, OuchOption, OuchReplace};
 
@@ -72,9 +74,10 @@ impl Day {
     }
 }
 
-fn day(seed: u64, gather_us: u64) -> (Vec<Given>, Vec<Vec<u8>>, usize, usize) {
+fn day(seed: u64, gather_us: u64, mistake: Option<GatherMistake>) -> (Vec<Given>, Vec<Vec<u8>>, usize, usize) {
     let mut dice = Dice::new(seed);
-    let (mut gather, mut reference, mut now) = (Gather::new(&settings(gather_us)), 0, 0);
+    let gather = Gather::new(&settings(gather_us));
+    let (mut gather, mut reference, mut now) = (Gather { mistake: mistake.into(), ..gather }, 0, 0);
     let mut day = Day { door: Door::new(), refused: Vec::new(), lists: 0 };
     for _ in 0..160 {
         let message = drawn(&mut dice, &mut reference);
@@ -87,7 +90,7 @@ fn day(seed: u64, gather_us: u64) -> (Vec<Given>, Vec<Vec<u8>>, usize, usize) {
         assert!(gather.deadline_us().is_none_or(|due| due <= NOW_US + now + gather_us));
     }
     day.pass(gather.flush(&moment(now)));
-    assert!(gather.deadline_us().is_none());
+    assert!(gather.deadline_us().is_none() || mistake.is_some());
     (day.door.take_given(), day.refused, day.door.told(&[]).len(), day.lists)
 }
 
@@ -96,10 +99,10 @@ fn day(seed: u64, gather_us: u64) -> (Vec<Given>, Vec<Vec<u8>>, usize, usize) {
 fn gathered_orders_come_to_the_same_as_orders_signed_one_by_one() {
     let mut lists = 0;
     for seed in 0..48 {
-        let (given, refused, told, none) = day(seed, 0);
+        let (given, refused, told, none) = day(seed, 0, None);
         assert_eq!(none, 0);
         for gather_us in [1, 200, GATHER_US_MAX] {
-            let gathered = day(seed, gather_us);
+            let gathered = day(seed, gather_us, None);
             let differs = given.iter().zip(&gathered.0).position(|(one, other)| one != other);
             assert_eq!((differs, gathered.0.len()), (None, given.len()), "seed {seed}");
             assert!(gathered.1 == refused && gathered.2 == told, "seed {seed}");

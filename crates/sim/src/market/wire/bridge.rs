@@ -1,6 +1,6 @@
 //! A participant that speaks FIX, and its bridge: the machine with its journal, on a disk of its own.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use kernel::{Dice, FaultDisk, Surviving};
 use pit::bridge::BridgeMoment;
@@ -63,6 +63,8 @@ pub(super) struct FixParty {
     pipe: Option<Pipe>,
     /// The incarnation in which each number of the venue was signed.
     signed_in: BTreeMap<u32, u32>,
+    /// Names of orders that were answered.
+    answered: BTreeSet<FixText>,
     /// Orders of this incarnation, and names of all.
     count: u32,
     issued: u32,
@@ -84,6 +86,7 @@ impl FixParty {
             session: None,
             pipe: None,
             signed_in: BTreeMap::new(),
+            answered: BTreeSet::new(),
             count: 0,
             issued: 0,
         })
@@ -134,8 +137,9 @@ impl FixParty {
         } else if self.count < ORDERS {
             (self.count, self.issued) = (self.count + 1, self.issued + 1);
             let wish = Wish::draw(dice);
+            let client_order = text(&format!("o{}", self.issued));
             FixNewOrder {
-                client_order: text(&format!("o{}", self.issued)),
+                client_order,
                 account: None,
                 instructions: (wish.life == OrderLife::PostOnly).then(|| text("6")),
                 symbol,
@@ -332,7 +336,21 @@ impl FixParty {
                 self.told.fate(incarnation, index, false)
             }
             b'I' => self.hear_status(of),
+            b'0' | b'8' => self.answer(of.client_order.clone().ok_or("an answer to no order")?),
             _ => Ok(()),
+        }
+    }
+
+    fn answer(&mut self, name: FixText) -> Result<(), String> {
+        let is_first = self.answered.insert(name.clone());
+        if is_first { Ok(()) } else { Err(format!("order {name:?} of a FIX session is answered twice")) }
+    }
+
+    /// While its link is open no order that was signed waits for an answer.
+    pub fn check_answered(&self) -> Result<(), String> {
+        match self.machine.waiting() {
+            count if count == 0 || !self.uplink.is_open => Ok(()),
+            count => Err(format!("the venue has never answered {count} messages of a FIX session")),
         }
     }
 

@@ -8,7 +8,8 @@ use pit::ouch::{OuchHost, OuchLink, OuchParty, OuchSession, OuchSessions, day_of
 use primitives::PublicKey;
 use protocols::soup::server::SoupServerInput;
 use venue::{
-    CheckedOrderList, RequestScope, SessionNumber, TradeCommand, TradeReport, TraderAsk, VenueInput, session_number,
+    CheckedOrderList, MatchingStage, RequestScope, SessionNumber, TradeCommand, TradeReport, TraderAsk, VenueInput,
+    session_number,
 };
 
 use crate::world::MarketMistake;
@@ -117,6 +118,15 @@ impl Door {
             _ => found.unwrap_or(self.told),
         };
         Ok(self.told)
+    }
+
+    /// Numbers of sessions that the root, which has told all, has not answered: it is asked about them first.
+    pub fn void_lost(&mut self, root: &MatchingStage) {
+        if self.mistake == Some(MarketMistake::LostUnanswered) {
+            return;
+        }
+        let asked = self.venue.sessions.borrow_mut().void_lost(self.venue.now_ms.get(), root);
+        self.venue.inputs.get_mut().splice(..0, asked);
     }
 
     pub fn begin_turn(&mut self, now_ms: u64, scope: RequestScope) {

@@ -296,6 +296,11 @@ impl Wires {
 
     /// What was told so far is the beginning of what the journal says; with `is_all`, it is all of it.
     pub fn check(&self, journaled: &Journaled, is_all: bool) -> Result<(), String> {
+        if is_all {
+            self.plain.program.check_answered("an OUCH session")?;
+            self.bridged.program.check_answered("a bridge of plain OUCH")?;
+            self.fix.check_answered()?;
+        }
         self.plain.program.told.check("an OUCH session", &journaled.of(OUCH), is_all)?;
         self.bridged.program.told.check("a bridge of plain OUCH", &journaled.of(BRIDGED), is_all)?;
         self.fix.told.check("a FIX session", &journaled.of(FIX), is_all)

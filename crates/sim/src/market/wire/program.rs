@@ -32,6 +32,8 @@ pub(super) struct OuchProgram {
     session: SoupSession,
     /// The messages of the session.
     heard: Vec<Vec<u8>>,
+    /// Numbers that were answered, and whether they were rejected.
+    answered: BTreeMap<u32, bool>,
     /// What the venue was sent and has not answered.
     unanswered: BTreeMap<u32, Vec<u8>>,
     /// Orders that may be open.
@@ -46,6 +48,7 @@ impl OuchProgram {
             incarnation: 0,
             session: ANY_SESSION,
             heard: Vec::new(),
+            answered: BTreeMap::new(),
             unanswered: BTreeMap::new(),
             open: Vec::new(),
             reference: 0,
@@ -123,9 +126,26 @@ impl OuchProgram {
     pub fn opened(&mut self, session: SoupSession) -> Vec<Vec<u8>> {
         if session != self.session {
             self.heard.clear();
+            self.answered.clear();
         }
         self.session = session;
         self.unanswered.values().cloned().collect()
+    }
+
+    fn answer(&mut self, user_ref: u32, is_rejected: bool) -> Result<(), String> {
+        self.unanswered.remove(&user_ref);
+        match self.answered.insert(user_ref, is_rejected) {
+            None => Ok(()),
+            Some(_) => Err(format!("number {user_ref} of an OUCH session is answered twice")),
+        }
+    }
+
+    /// No number waits for an answer.
+    pub fn check_answered(&self, who: &str) -> Result<(), String> {
+        match self.unanswered.first_key_value() {
+            None => Ok(()),
+            Some((number, _)) => Err(format!("{who} has never answered number {number}")),
+        }
     }
 
     /// A message of the session.
@@ -143,9 +163,12 @@ impl OuchProgram {
         self.heard.push(message);
         let incarnation = self.incarnation;
         match &read.body {
-            OuchOutbound::Accepted(of) => drop(self.unanswered.remove(&of.user_ref)),
-            OuchOutbound::Replaced(of) => drop(self.unanswered.remove(&of.user_ref)),
-            OuchOutbound::Rejected(of) => drop(self.unanswered.remove(&of.user_ref)),
+            OuchOutbound::Accepted(of) => self.answer(of.user_ref, false)?,
+            OuchOutbound::Replaced(of) => self.answer(of.user_ref, false)?,
+            OuchOutbound::Rejected(of) => self.answer(of.user_ref, true)?,
+            OuchOutbound::Executed(of) if self.answered.get(&of.user_ref) == Some(&true) => {
+                return Err(format!("order {} of an OUCH session was rejected, and trades", of.user_ref));
+            }
             OuchOutbound::Executed(of) => self.told.fill(incarnation, (of.matched, of.quantity, of.price))?,
             OuchOutbound::BrokenTrade(of) => self.told.fate(incarnation, of.matched, false)?,
             OuchOutbound::Restated(_) => {
