@@ -55,7 +55,7 @@ pub use keys::{
 };
 pub use lane::{
     HOME_PORTS, LaneAssetBody, LaneBoardBody, LaneBody, LaneCandidateBody, LaneCaseBody, LaneCasesBody, LaneOutputBody,
-    LaneRegistrationBody, LaneRegistrationsProofBody, RegisteredBlsBody,
+    LaneRegistrationBody, LaneRegistrationsProofBody, LaneShardBody, RegisteredBlsBody,
 };
 pub use mandates::{MandateBody, MandateCapBody, MarketMandateBody};
 pub use markets::{

@@ -39,6 +39,7 @@ use crate::measurement::{BenchFolder, BenchResult, BenchSteps, Measurement, coun
 
 mod load;
 mod owners;
+mod share;
 
 use load::{LoadNetwork, loads};
 use owners::{Owners, holdings_of};
@@ -352,7 +353,7 @@ fn measure(
     };
     let coins: Vec<Holding> = (0..options.all_payments()).map(coin).collect();
     let shards = start(options, (leaves, variant), &coins, directory)?;
-    let window = options.window * options.running().len();
+    let window = options.window;
     let network = LoadNetwork { shards: &shards, committee: &committee, window, leaves, variant, costs };
     let build = |index: usize| owners.pay(index, 0, coins[index].clone());
     let first: Vec<SignedPayment> = (0..coins.len()).into_par_iter().map(build).collect::<Result<_, String>>()?;

@@ -17,7 +17,8 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use fairnet::sim::Spread;
 use fairnet::{
-    Hop, HopEffect, HopInput, MergeInput, MergeKey, MergeRules, Nanos, OrderClass, QueuePolicy, Sequenced, Stamps,
+    Hop, HopEffect, HopInput, MergeInput, MergeKey, MergeRules, Nanos, OrderClass, Pace, PaceEffect, PaceInput,
+    PaceRules, QueuePolicy, Sequenced, Stamps,
 };
 use kernel::Xoshiro;
 
@@ -34,6 +35,8 @@ const FACTOR: f64 = 20.0;
 /// Orders that the engine takes, and packets that a machine receives, in a second.
 const ENGINE: f64 = 800_000.0;
 const RECEIVED: f64 = 1_000_000.0;
+/// The part of what the exchange receives that is given out in shares: lost packets come again in the rest.
+const PACED: f64 = 0.95;
 /// Orders that the root takes of a proxy ahead of need.
 const CREDIT: u64 = 64;
 /// Time without an order after which a gateway promises instead.
@@ -56,9 +59,35 @@ pub(super) enum Sequencing {
     Responses,
 }
 
+/// Who sends no faster than its share of what the machines above it receive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pacing {
+    /// Nobody.
+    Nobody,
+    /// Gateways.
+    Gateways,
+    /// Gateways, and the proxies too.
+    EveryHop,
+}
+
+impl Pacing {
+    /// The paces of senders that share what the exchange receives, slots spread among them.
+    fn paces<T>(among: usize) -> Vec<Pace<T>> {
+        let interval = (among as f64 * 1e9 / (RECEIVED * PACED)) as Nanos;
+        let rules = PaceRules { interval, burst: 1, waiting: usize::MAX, mistake: Default::default() };
+        let pace = |number: usize| {
+            let mut pace = Pace::new(rules);
+            pace.place(interval * number as Nanos / among as Nanos);
+            pace
+        };
+        (0..among).map(pace).collect()
+    }
+}
+
 /// One run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Inflow {
+    pub pacing: Pacing,
     pub is_tree: bool,
     pub sequencing: Sequencing,
     /// Levels that trade, levels in all: both odd.
@@ -121,6 +150,9 @@ struct World {
     dice: Xoshiro,
     engine: Engine,
     stamps: Vec<Stamps>,
+    /// Of each gateway, and of each proxy; none if they are not paced.
+    paces: Vec<Pace<(OrderClass, Quote)>>,
+    above: Vec<Pace<Note>>,
     /// When each gateway said something.
     spoken: Vec<Nanos>,
     root: Ingress<Note>,
@@ -163,6 +195,8 @@ impl World {
             dice: Xoshiro::new(seed),
             engine: Engine::new(),
             stamps: vec![Stamps::default(); GATEWAYS],
+            paces: if inflow.pacing == Pacing::Nobody { Vec::new() } else { Pacing::paces(GATEWAYS) },
+            above: if inflow.pacing == Pacing::EveryHop { Pacing::paces(PROXIES) } else { Vec::new() },
             spoken: vec![0; GATEWAYS],
             root: Ingress::new(streams, rate),
             exchange,
@@ -181,6 +215,7 @@ impl World {
             if now < end {
                 self.make_orders(now);
             }
+            (0..self.paces.len()).for_each(|gateway| self.pace(now, now, gateway, PaceInput::Tick));
             self.promise(now);
             (0..self.proxies.len()).for_each(|proxy| self.step_proxy(now, proxy));
             self.step_root(now);
@@ -203,10 +238,28 @@ impl World {
             let is_by_class = matches!(self.inflow.sequencing, Sequencing::Watermarks(QueuePolicy::ByClass, _));
             // Only a queue by class knows classes.
             let class = if is_critical || !is_by_class { OrderClass::Critical } else { OrderClass::Other };
-            let key = MergeKey { source: gateway as u32, ..self.key(gateway, stamp) };
             self.found.made += 1;
-            self.say(now, gateway, Note::Order(Sequenced { class, key, restamped: None, item: quote }));
+            match self.paces.is_empty() {
+                true => self.send(now, gateway, stamp, (class, quote)),
+                false => self.pace(now, time, gateway, PaceInput::Order((class, quote))),
+            }
         }
+    }
+
+    /// A step of a gateway's pace. An order that has waited gets its stamp when it leaves.
+    fn pace(&mut self, now: Nanos, time: Nanos, gateway: usize, input: PaceInput<(OrderClass, Quote)>) {
+        let mut out = Vec::new();
+        self.paces[gateway].step(time, input, &mut out);
+        for effect in out {
+            let PaceEffect::Leave((class, quote)) = effect else { unreachable!("any number may wait") };
+            let stamp = self.stamps[gateway].next(time);
+            self.send(now, gateway, stamp, (class, quote));
+        }
+    }
+
+    fn send(&mut self, now: Nanos, gateway: usize, stamp: Nanos, (class, item): (OrderClass, Quote)) {
+        let key = MergeKey { source: gateway as u32, ..self.key(gateway, stamp) };
+        self.say(now, gateway, Note::Order(Sequenced { class, key, restamped: None, item }));
     }
 
     /// What a gateway's orders are sorted by.
@@ -245,7 +298,17 @@ impl World {
         let (ingress, hop) = &mut self.proxies[proxy];
         let up = &mut self.root.connections[proxy];
         let Some(hop) = hop else {
-            return ingress.step(now, &mut self.dice, &mut |_, note| up.push(note));
+            let Some(pace) = self.above.get_mut(proxy) else {
+                return ingress.step(now, &mut self.dice, &mut |_, note| up.push(note));
+            };
+            let mut out = Vec::new();
+            pace.step(now, PaceInput::Tick, &mut out);
+            ingress.step(now, &mut self.dice, &mut |_, note| pace.step(now, PaceInput::Order(note), &mut out));
+            let left = out.into_iter().filter_map(|effect| match effect {
+                PaceEffect::Leave(note) => Some(note),
+                PaceEffect::Refuse(_) => None,
+            });
+            return left.for_each(|note| up.push(note));
         };
         let mut out = Vec::new();
         ingress.step(now, &mut self.dice, &mut |child, note| hear(hop, now, child, note, &mut out));
@@ -403,7 +466,17 @@ mod tests {
     fn sequencer_that_waits_for_ever_lets_nothing_overtake_and_bounded_waits_do_where_packets_are_lost() {
         let run_by = |rules| {
             let sequencing = Sequencing::Watermarks(QueuePolicy::ByStamp, rules);
-            run(&Inflow { is_tree: true, sequencing, levels: (1, 7), period: 40_000_000, periods: 1 }, 1)
+            run(
+                &Inflow {
+                    is_tree: true,
+                    sequencing,
+                    levels: (1, 7),
+                    period: 40_000_000,
+                    periods: 1,
+                    pacing: Pacing::Nobody,
+                },
+                1,
+            )
         };
         let (patient, bounded) = (run_by(PATIENT), run_by(MergeRules::default()));
         assert_eq!((patient.overtaken, patient.made), (0, bounded.made));
@@ -413,8 +486,14 @@ mod tests {
 
     #[test]
     fn connections_bring_every_order_once_although_ingress_drops() {
-        let inflow =
-            Inflow { is_tree: false, sequencing: Sequencing::Arrival, levels: (1, 1), period: 40_000_000, periods: 1 };
+        let inflow = Inflow {
+            is_tree: false,
+            sequencing: Sequencing::Arrival,
+            levels: (1, 1),
+            period: 40_000_000,
+            periods: 1,
+            pacing: Pacing::Nobody,
+        };
         let arrived = run(&inflow, 2);
         assert!(arrived.dropped > 0);
         assert_eq!(arrived.received.len() as u64, arrived.made);
