@@ -191,7 +191,8 @@ fn a_flood_takes_no_more_than_its_share_and_delays_nobody_else() {
     let (alone, _) = beside_a_flood(0, false);
     let (calm, flooded) = beside_a_flood(20, false);
     assert_eq!(alone.len(), 99);
-    let is_delayed = |calm: &[Nanos]| calm.len() < alone.len() || calm.iter().zip(&alone).any(|(one, other)| one > other);
+    let is_delayed =
+        |calm: &[Nanos]| calm.len() < alone.len() || calm.iter().zip(&alone).any(|(one, other)| one > other);
     assert!(!is_delayed(&calm), "somebody waits for the flood: {calm:?}");
     assert!((350..=8 + 20_000_000 / 50_000).contains(&flooded), "{flooded}");
     // The same with stamps before the pace: sequencers wait for what waits.

@@ -32,8 +32,8 @@ use super::apart::ShardApart;
 use super::keys;
 use super::line::{LineEvent, dial};
 use super::room::ShardRoom;
-use super::shown::{self, ShownShards};
 use super::seat::{LaneKeys, LaneSeat, LaneStartError, check};
+use super::shown::{self, ShownShards};
 use crate::shared::{LaneHeard, Shared};
 
 /// Maximum number of facts of blocks and reports of shards that wait for the host.
@@ -77,8 +77,18 @@ impl LaneHost {
         let (member, first) = LaneMember::new(settings, &shared.read_ledger(), keys::homes(&room.directory));
         let member = member.with_apart(seat.apart.keys().copied());
         let apart = seat.apart.keys().map(|shard| (*shard, ShardApart::new(*shard))).collect();
-        let mut host =
-            LaneHost { shared, seat, room, told, heard, member, shards: BTreeMap::new(), apart, later: Vec::new(), shown: ShownShards::default() };
+        let mut host = LaneHost {
+            shared,
+            seat,
+            room,
+            told,
+            heard,
+            member,
+            shards: BTreeMap::new(),
+            apart,
+            later: Vec::new(),
+            shown: ShownShards::default(),
+        };
         for effect in first {
             if let MemberEffect::Prepare { home, makes_keys } = effect {
                 host.prepare(home, makes_keys)?;
