@@ -95,3 +95,53 @@ impl Progress {
         drop(self.moved.wait_while(done, |done| *done < least).expect("no thread panics with it"));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use primitives::SecretKey;
+
+    use super::*;
+
+    fn share(payments: usize, of: u8) -> Share {
+        let owner = SecretKey::from_seed([of; 32]).public();
+        let load = |number: usize| {
+            let digest = Digest::of("walras bench share test", &(number as u64).to_le_bytes());
+            Load { digest, owner, request: Vec::new() }
+        };
+        Share::new((0..payments).collect(), &(0..payments).map(load).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn the_window_of_a_shard_moves_with_its_own_payments_and_by_as_many() {
+        const WINDOW: usize = 100;
+        let (own, other) = (share(400, 1), share(400, 2));
+        let quorum = |share: &Share, position| (0..3).for_each(|_| share.answered(position, 3));
+        // The first are within the window before any is done.
+        own.wait_for_room(0, WINDOW);
+        own.wait_for_room(64, WINDOW);
+        (0..400).for_each(|position| quorum(&other, position));
+        let (sent, next) = std::sync::mpsc::channel();
+        std::thread::scope(|scope| {
+            let own = &own;
+            scope.spawn(move || {
+                own.wait_for_room(128, WINDOW);
+                sent.send(()).expect("the test waits");
+            });
+            // Two of four validators are no quorum, and 28 payments are too few.
+            (28..100).for_each(|position| (0..2).for_each(|_| own.answered(position, 3)));
+            (0..28).for_each(|position| quorum(own, position));
+            assert!(next.recv_timeout(std::time::Duration::from_millis(50)).is_err(), "beyond the window");
+            (28..64).for_each(|position| own.answered(position, 3));
+            next.recv().expect("64 payments are done");
+        });
+    }
+
+    #[test]
+    fn whoever_waits_for_a_shard_that_has_closed_goes_on() {
+        let share = share(400, 1);
+        std::thread::scope(|scope| {
+            scope.spawn(|| share.wait_for_room(320, 10));
+            share.give_up();
+        });
+    }
+}
