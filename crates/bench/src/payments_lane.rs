@@ -20,7 +20,7 @@ use std::hint::black_box;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use lane::{FileLog, LaneShard, ShardLimits, ShardSetup};
 use payments::{
@@ -280,6 +280,13 @@ impl PaymentsLaneOptions {
     }
 }
 
+/// The limits of the shards. Hundreds of them and their client may share a few cores here: time-outs against clients that
+/// are slow would end the measurement because of its own load.
+fn limits() -> ShardLimits {
+    const PATIENCE: Duration = Duration::from_secs(3_600);
+    ShardLimits { reply_bytes: 256 << 20, idle: PATIENCE, request: PATIENCE, ..ShardLimits::default() }
+}
+
 /// A shard of a validator, as a client reaches it.
 struct RunningShard {
     validator: u8,
@@ -327,7 +334,7 @@ fn start(
             proven: Vec::new(),
             backed: backed.iter().filter(is_own).copied().collect(),
             peers: None,
-            limits: ShardLimits { reply_bytes: 256 << 20, ..ShardLimits::default() },
+            limits: limits(),
             known: Default::default(),
             post: Box::new(drop),
         };

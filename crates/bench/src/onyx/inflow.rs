@@ -59,35 +59,23 @@ pub(super) enum Sequencing {
     Responses,
 }
 
-/// Who sends no faster than its share of what the machines above it receive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Pacing {
-    /// Nobody.
-    Nobody,
-    /// Gateways.
-    Gateways,
-    /// Gateways, and the proxies too.
-    EveryHop,
-}
-
-impl Pacing {
-    /// The paces of senders that share what the exchange receives, slots spread among them.
-    fn paces<T>(among: usize) -> Vec<Pace<T>> {
-        let interval = (among as f64 * 1e9 / (RECEIVED * PACED)) as Nanos;
-        let rules = PaceRules { interval, burst: 1, waiting: usize::MAX, mistake: Default::default() };
-        let pace = |number: usize| {
-            let mut pace = Pace::new(rules);
-            pace.place(interval * number as Nanos / among as Nanos);
-            pace
-        };
-        (0..among).map(pace).collect()
-    }
+/// The paces of gateways that share what the exchange receives, slots spread among them.
+fn paces<T>() -> Vec<Pace<T>> {
+    let interval = (GATEWAYS as f64 * 1e9 / (RECEIVED * PACED)) as Nanos;
+    let rules = PaceRules { interval, burst: 1, waiting: usize::MAX, mistake: Default::default() };
+    let pace = |number: usize| {
+        let mut pace = Pace::new(rules);
+        pace.place(interval * number as Nanos / GATEWAYS as Nanos);
+        pace
+    };
+    (0..GATEWAYS).map(pace).collect()
 }
 
 /// One run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Inflow {
-    pub pacing: Pacing,
+    /// Whether gateways send no faster than their shares of what the exchange receives.
+    pub is_paced: bool,
     pub is_tree: bool,
     pub sequencing: Sequencing,
     /// Levels that trade, levels in all: both odd.
@@ -150,9 +138,8 @@ struct World {
     dice: Xoshiro,
     engine: Engine,
     stamps: Vec<Stamps>,
-    /// Of each gateway, and of each proxy; none if they are not paced.
+    /// Of each gateway; none if they are not paced.
     paces: Vec<Pace<(OrderClass, Quote)>>,
-    above: Vec<Pace<Note>>,
     /// When each gateway said something.
     spoken: Vec<Nanos>,
     root: Ingress<Note>,
@@ -195,8 +182,7 @@ impl World {
             dice: Xoshiro::new(seed),
             engine: Engine::new(),
             stamps: vec![Stamps::default(); GATEWAYS],
-            paces: if inflow.pacing == Pacing::Nobody { Vec::new() } else { Pacing::paces(GATEWAYS) },
-            above: if inflow.pacing == Pacing::EveryHop { Pacing::paces(PROXIES) } else { Vec::new() },
+            paces: if inflow.is_paced { paces() } else { Vec::new() },
             spoken: vec![0; GATEWAYS],
             root: Ingress::new(streams, rate),
             exchange,
@@ -298,17 +284,7 @@ impl World {
         let (ingress, hop) = &mut self.proxies[proxy];
         let up = &mut self.root.connections[proxy];
         let Some(hop) = hop else {
-            let Some(pace) = self.above.get_mut(proxy) else {
-                return ingress.step(now, &mut self.dice, &mut |_, note| up.push(note));
-            };
-            let mut out = Vec::new();
-            pace.step(now, PaceInput::Tick, &mut out);
-            ingress.step(now, &mut self.dice, &mut |_, note| pace.step(now, PaceInput::Order(note), &mut out));
-            let left = out.into_iter().filter_map(|effect| match effect {
-                PaceEffect::Leave(note) => Some(note),
-                PaceEffect::Refuse(_) => None,
-            });
-            return left.for_each(|note| up.push(note));
+            return ingress.step(now, &mut self.dice, &mut |_, note| up.push(note));
         };
         let mut out = Vec::new();
         ingress.step(now, &mut self.dice, &mut |child, note| hear(hop, now, child, note, &mut out));
@@ -467,14 +443,7 @@ mod tests {
         let run_by = |rules| {
             let sequencing = Sequencing::Watermarks(QueuePolicy::ByStamp, rules);
             run(
-                &Inflow {
-                    is_tree: true,
-                    sequencing,
-                    levels: (1, 7),
-                    period: 40_000_000,
-                    periods: 1,
-                    pacing: Pacing::Nobody,
-                },
+                &Inflow { is_tree: true, sequencing, levels: (1, 7), period: 40_000_000, periods: 1, is_paced: false },
                 1,
             )
         };
@@ -492,10 +461,31 @@ mod tests {
             levels: (1, 1),
             period: 40_000_000,
             periods: 1,
-            pacing: Pacing::Nobody,
+            is_paced: false,
         };
         let arrived = run(&inflow, 2);
         assert!(arrived.dropped > 0);
         assert_eq!(arrived.received.len() as u64, arrived.made);
+    }
+
+    #[test]
+    fn paced_gateways_overflow_no_machine_and_bring_more_of_a_burst_through_the_tree() {
+        let tree = |is_paced| {
+            let inflow = Inflow {
+                is_tree: true,
+                sequencing: Sequencing::Arrival,
+                levels: (1, 7),
+                period: 40_000_000,
+                periods: 1,
+                is_paced,
+            };
+            let arrived = run(&inflow, 3);
+            assert_eq!(arrived.received.len() as u64, arrived.made);
+            (outcome(&inflow, &arrived).burst_received, arrived.dropped)
+        };
+        let (unpaced, paced) = (tree(false), tree(true));
+        assert!(unpaced.1 > 0);
+        assert_eq!(paced.1, 0);
+        assert!(paced.0 > unpaced.0, "{paced:?} against {unpaced:?}");
     }
 }
