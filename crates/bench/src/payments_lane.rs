@@ -280,8 +280,8 @@ impl PaymentsLaneOptions {
     }
 }
 
-/// The limits of the shards. Hundreds of them and their client may share a few cores here: time-outs against clients that
-/// are slow would end the measurement because of its own load.
+/// The limits of the shards. Hundreds of them and their client may share a few cores here. Time-outs against slow
+/// clients would end the measurement because of its own load.
 fn limits() -> ShardLimits {
     const PATIENCE: Duration = Duration::from_secs(3_600);
     ShardLimits { reply_bytes: 256 << 20, idle: PATIENCE, request: PATIENCE, ..ShardLimits::default() }

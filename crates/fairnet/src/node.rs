@@ -8,10 +8,10 @@
 //!    [`EdgeRules::switch`]. One tree is on its way at a time, so members never need more than two.
 //! 2. The root seals what the venue publishes; proxies forward first authentic copies; gateways put them in sequence,
 //!    hold them until their deadlines and show them.
-//! 3. A gateway stamps orders and sends them to its parent, no faster than its participant's share ([`crate::Pace`]). Parents grant credit, and tell their sequencer of whom
-//!    they take nothing at present. The root takes each order once, acknowledges it to its gateway, and hands it on.
-//!    For a batch market it also collects them, and closes a bundle at each cut-off that its sequencer's promises
-//!    pass.
+//! 3. A gateway stamps orders and sends them to its parent, no faster than its participant's share
+//!    ([`crate::Pace`]). Parents grant credit, and tell their sequencer of whom they take nothing at present. The
+//!    root takes each order once, acknowledges it to its gateway, and hands it on. For a batch market it also
+//!    collects them, and closes a bundle at each cut-off that its sequencer's promises pass.
 //! 4. What the venue has to say to one participant comes down the control stream of its gateway as a *report*, which
 //!    waits there until the last packet before it was shown. Nobody learns of a trade from its own report before all
 //!    others can.

@@ -14,8 +14,8 @@
 //!
 //! # Properties
 //!
-//! - In any span of t ns at most `2 · burst + t / interval` orders leave: an allowance at its beginning, and slots that a
-//!   late tick made up for.
+//! - In any span of t ns at most `2 · burst + t / interval` orders leave: an allowance at its beginning, and slots for
+//!   which a late tick made up.
 //! - Orders leave in the order in which they came, each once.
 //! - An order within the allowance leaves at once. Of those that wait, the k-th leaves after at most k + 1 intervals.
 //! - When an order leaves depends on the rules and on this participant's orders alone.

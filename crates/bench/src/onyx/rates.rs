@@ -129,10 +129,10 @@ pub(crate) fn figure_11(options: &PaperOptions) -> Chart {
     let designs = [tree, direct, tree.paced("tree, gateways paced"), direct.paced("direct, gateways paced")];
     let (mut chart, found) = compare(&designs, METHOD.into(), true, options);
     chart.method += &format!(
-        ". Neither sequencer nor queue by class. *Paced*: a gateway sends no faster than its share, a hundredth of 95 % of \
-         what the exchange receives, in slots of its own; what is more waits there. Orders received through the tree \
-         against direct connections: {} % and in bursts {} %; through the tree from paced gateways against direct \
-         connections without: {} and {} %. The paper: +22 and +75 %",
+        ". Neither sequencer nor queue by class. *Paced*: a gateway sends no faster than its share, a hundredth of \
+         95 % of what the exchange receives, in slots of its own; what is more waits there. Orders received through \
+         the tree against direct connections: {} % and in bursts {} %; through the tree from paced gateways against \
+         direct connections without: {} and {} %. The paper: +22 and +75 %",
         gain(found[0].received, found[1].received),
         gain(found[0].burst_received, found[1].burst_received),
         gain(found[2].received, found[1].received),

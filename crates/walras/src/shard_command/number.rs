@@ -223,7 +223,8 @@ fn told(of: &LaneShardBody, now_ms: u64) -> String {
     let epoch = epoch.map_or("in no epoch".into(), |epoch| format!("in epoch {epoch}"));
     let since = span(now_ms.saturating_sub(*since_ms));
     format!(
-        "{state} for {since}, {epoch}, knows block {facts_height}; {signed} signed, {refused} refused, log {log_bytes} bytes"
+        "{state} for {since}, {epoch}, knows block {facts_height}; {signed} signed, {refused} refused, log {log_bytes} \
+         bytes"
     )
 }
 

@@ -164,10 +164,11 @@ pub(super) const FIGURE_11: &[ShapeClaim] = &[
         0.0,
     ),
 ];
-const REVERSED: &str = "reversed without pacing: what the exchange drops in a burst was on the few connections of proxies, which \
-                        then wait for tail loss probes, where a hundred direct ones recover side by side. With pacing the \
-                        tree is ahead, by less: direct connections take four fifths of what the machine can receive in a \
-                        burst here, so nobody can be 75 % above them, and the paper does not state its machines' rates";
+const REVERSED: &str = "reversed without pacing: what the exchange drops in a burst was on the few connections of \
+                        proxies, which then wait for tail loss probes, where a hundred direct ones recover side by \
+                        side. With pacing the tree is ahead, by less: direct connections take four fifths of what the \
+                        machine can receive in a burst here, so nobody can be 75 % above them, and the paper does \
+                        not state its machines' rates";
 pub(super) const FIGURE_11_UNMET: &[(&str, &str)] =
     &[("§6.4: through the tree 22 % more orders are received", REVERSED), ("§6.4: and 75 % more in bursts", REVERSED)];
 
