@@ -129,6 +129,29 @@ pub struct RegisteredBlsBody {
     pub proof: String,
 }
 
+/// A shard of the member of the payment lane that the node is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct LaneShardBody {
+    /// Its number among the member's shards.
+    pub shard: u16,
+    /// Whether it runs in a process other than the node.
+    pub apart: bool,
+    /// Whether it runs, and its node and clients reach it.
+    pub up: bool,
+    /// Since when it is up or down, milliseconds since 1970.
+    pub since_ms: u64,
+    /// The newest lane epoch in which it runs; null if it runs in none.
+    pub epoch: Option<u64>,
+    /// The height of the last block whose facts it was told.
+    pub facts_height: u64,
+    /// Answers that it has signed since it started, as far as the node knows.
+    pub signed: u64,
+    /// Requests that it has refused since then.
+    pub refused: u64,
+    /// Bytes of its logs.
+    pub log_bytes: u64,
+}
+
 /// One asset in the lane.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct LaneAssetBody {

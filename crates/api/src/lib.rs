@@ -55,7 +55,7 @@ pub use keys::{
 };
 pub use lane::{
     HOME_PORTS, LaneAssetBody, LaneBoardBody, LaneBody, LaneCandidateBody, LaneCaseBody, LaneCasesBody, LaneOutputBody,
-    LaneRegistrationBody, LaneRegistrationsProofBody, LaneTermsBody, RegisteredBlsBody,
+    LaneRegistrationBody, LaneRegistrationsProofBody, LaneShardBody, LaneTermsBody, RegisteredBlsBody,
 };
 pub use mandates::{MandateBody, MandateCapBody, MarketMandateBody};
 pub use markets::{

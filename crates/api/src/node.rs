@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::EthereumLimitsBody;
+use crate::{EthereumLimitsBody, LaneShardBody};
 
 /// The status of the node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -40,6 +40,9 @@ pub struct NodeStatus {
     pub committed: u64,
     /// Transactions that a block's filter removed since start.
     pub refused: u64,
+    /// The shards of the member of the payment lane that this node is; none in other nodes.
+    #[serde(default)]
+    pub lane_shards: Vec<LaneShardBody>,
 }
 
 /// A state root and its height.

@@ -20,7 +20,7 @@ use std::hint::black_box;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use lane::{FileLog, LaneShard, ShardLimits, ShardSetup};
 use payments::{
@@ -39,6 +39,7 @@ use crate::measurement::{BenchFolder, BenchResult, BenchSteps, Measurement, coun
 
 mod load;
 mod owners;
+mod share;
 
 use load::{LoadNetwork, loads};
 use owners::{Owners, holdings_of};
@@ -279,6 +280,13 @@ impl PaymentsLaneOptions {
     }
 }
 
+/// The limits of the shards. Hundreds of them and their client may share a few cores here. Time-outs against slow
+/// clients would end the measurement because of its own load.
+fn limits() -> ShardLimits {
+    const PATIENCE: Duration = Duration::from_secs(3_600);
+    ShardLimits { reply_bytes: 256 << 20, idle: PATIENCE, request: PATIENCE, ..ShardLimits::default() }
+}
+
 /// A shard of a validator, as a client reaches it.
 struct RunningShard {
     validator: u8,
@@ -326,7 +334,7 @@ fn start(
             proven: Vec::new(),
             backed: backed.iter().filter(is_own).copied().collect(),
             peers: None,
-            limits: ShardLimits { reply_bytes: 256 << 20, ..ShardLimits::default() },
+            limits: limits(),
             known: Default::default(),
             post: Box::new(drop),
         };
@@ -352,7 +360,7 @@ fn measure(
     };
     let coins: Vec<Holding> = (0..options.all_payments()).map(coin).collect();
     let shards = start(options, (leaves, variant), &coins, directory)?;
-    let window = options.window * options.running().len();
+    let window = options.window;
     let network = LoadNetwork { shards: &shards, committee: &committee, window, leaves, variant, costs };
     let build = |index: usize| owners.pay(index, 0, coins[index].clone());
     let first: Vec<SignedPayment> = (0..coins.len()).into_par_iter().map(build).collect::<Result<_, String>>()?;

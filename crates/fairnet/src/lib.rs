@@ -16,6 +16,7 @@
 //! | [`DelayMeter`], [`DelayFold`], [`Deadlines`] | receivers, proxies, root | deadlines from measured delays |
 //! | [`FeedMerge`], [`Tokens`], [`Duplicates`] | hedged receivers, root | two machines issue one participant's orders |
 //! | [`Stamps`], [`MidHistory`], [`OrderClasses`] | gateways | stamps, classes, the action window |
+//! | [`Pace`] | gateways | a burst waits where it was made |
 //! | [`Merge`], [`Loq`], [`Hop`] | proxies, root | orders in sequence, urgent ones first |
 //! | [`Collector`], [`Bundles`] | root | orders for the batch market, cut off by stamps |
 //! | [`FromParticipant`], [`ToParticipant`], [`ParticipantOrder`] | gateways, the venue | a participant's connection, through the tree |
@@ -45,6 +46,7 @@ mod link;
 mod loq;
 mod merge;
 mod node;
+mod pace;
 mod packet;
 mod participants;
 mod plan;
@@ -79,6 +81,7 @@ pub use node::{
     ClockMesh, EdgeCounters, EdgeEffect, EdgeInput, EdgeLie, EdgeMistake, EdgeNode, EdgeRules, GatewayNode, LinkEnd,
     NewEdgeOrder, ProbeRules, ProxyNode, RootNode, ShownPacket,
 };
+pub use pace::{Pace, PaceEffect, PaceInput, PaceMistake, PaceRules};
 pub use packet::{ENVELOPE_BYTES, EnvelopeError, PacketHeader, PacketKey, REWIND_BYTES, RewindRequest};
 pub use participants::{
     FromParticipant, PARTICIPANT_PACKET_MAX, PARTICIPANT_WINDOW, ParticipantEvent, ParticipantOrder, ToParticipant,

@@ -8,10 +8,10 @@
 //!    [`EdgeRules::switch`]. One tree is on its way at a time, so members never need more than two.
 //! 2. The root seals what the venue publishes; proxies forward first authentic copies; gateways put them in sequence,
 //!    hold them until their deadlines and show them.
-//! 3. A gateway stamps orders and sends them to its parent. Parents grant credit, and tell their sequencer of whom
-//!    they take nothing at present. The root takes each order once, acknowledges it to its gateway, and hands it on.
-//!    For a batch market it also collects them, and closes a bundle at each cut-off that its sequencer's promises
-//!    pass.
+//! 3. A gateway stamps orders and sends them to its parent, no faster than its participant's share
+//!    ([`crate::Pace`]). Parents grant credit, and tell their sequencer of whom they take nothing at present. The
+//!    root takes each order once, acknowledges it to its gateway, and hands it on. For a batch market it also
+//!    collects them, and closes a bundle at each cut-off that its sequencer's promises pass.
 //! 4. What the venue has to say to one participant comes down the control stream of its gateway as a *report*, which
 //!    waits there until the last packet before it was shown. Nobody learns of a trade from its own report before all
 //!    others can.
@@ -41,6 +41,7 @@ mod probes;
 mod proxy;
 mod root;
 mod sessions;
+mod stamping;
 mod upward;
 
 use std::net::SocketAddr;
@@ -58,6 +59,7 @@ use crate::key::QueuePolicy;
 use crate::key::{OrderClass, Sequenced};
 use crate::link::{EdgeOrder, LinkMessage, LinkPurpose};
 use crate::merge::MergeRules;
+use crate::pace::PaceRules;
 use crate::relay::{PacketDrop, RelayLimits, RewindRefusal};
 use crate::roster::{FairnessEntry, FairnessEvent, RosterRules};
 use crate::seating::{MemberId, Seat, SeatingShape};
@@ -84,6 +86,8 @@ pub enum EdgeMistake {
     BundleCutEarly,
     /// Whoever gets an order believes what it says of times and of what was seen.
     LiesBelieved,
+    /// Gateways stamp orders before their pace: they promise the present, and then send what is older.
+    StampedEarly,
 }
 
 impl EdgeMistake {
@@ -131,7 +135,9 @@ pub struct EdgeRules {
     pub credit: u64,
     /// How long after a change of the tree a gateway sends again what is not acknowledged, ns.
     pub resend: Nanos,
-    /// Orders of a gateway without acknowledgement; more are refused.
+    /// How fast a gateway sends its participant's orders; as they come if absent.
+    pub pace: Option<PaceRules>,
+    /// Orders of a gateway without acknowledgement, or that wait for its pace; more are refused.
     pub unacknowledged: usize,
     /// How long the root waits until all members work by the next tree, ns.
     pub switch: Nanos,
@@ -170,6 +176,7 @@ impl Default for EdgeRules {
             beat: 50_000_000,
             watermark: 250_000,
             credit: 64,
+            pace: None,
             resend: 20_000_000,
             unacknowledged: 4_096,
             switch: 50_000_000,
@@ -294,9 +301,9 @@ pub enum EdgeEffect {
     Show(Box<ShownPacket>),
     /// At a gateway: these packets are given up; first and count.
     Lost(u64, u64),
-    /// At a gateway: an order has this reference and stamp.
+    /// At a gateway: the next order has this reference and stamp. It may have waited for its pace.
     Stamped(u32, Nanos),
-    /// At a gateway: an order is refused, because too many wait for an acknowledgement.
+    /// At a gateway: an order is refused, because too many wait.
     OrderRefused,
     /// At a gateway: the root has this order.
     Acknowledged(u32),

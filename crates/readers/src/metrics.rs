@@ -1,5 +1,8 @@
 //! Metrics for Prometheus. Names use base units, by its convention.
 
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -70,9 +73,53 @@ fn venue_gauges() -> VenueGauges {
     .map(|(name, help)| (name, help, Family::default()))
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ShardLabel {
+    shard: u32,
+}
+
+/// How a shard of this node's member of the payment lane stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LaneShardFigures {
+    /// Whether it runs in a process other than the node.
+    pub is_apart: bool,
+    /// Whether it runs and clients can reach it, as far as the node knows: one that runs apart is connected.
+    pub is_up: bool,
+    /// Since when, in milliseconds since 1970.
+    pub since_ms: u64,
+    /// The newest lane epoch in which it runs; `None` if it runs in none.
+    pub epoch: Option<u64>,
+    /// The height of the last block whose facts it was told.
+    pub facts_height: u64,
+    /// Answers that it has signed since it started.
+    pub signed: u64,
+    /// Requests that it has refused since it started.
+    pub refused: u64,
+    /// Bytes of its logs.
+    pub log_bytes: u64,
+}
+
+/// Gauges of shards, by the names that they are registered under.
+type ShardGauges = [(&'static str, &'static str, Family<ShardLabel, Gauge>); 6];
+
+fn shard_gauges() -> ShardGauges {
+    [
+        ("lane_shard_up", "Whether the shard runs, and its node and clients reach it"),
+        ("lane_shard_epoch", "The newest lane epoch in which the shard runs"),
+        ("lane_shard_facts_height", "The height of the last block whose facts the shard was told"),
+        ("lane_shard_signed", "Answers that the shard has signed since it started"),
+        ("lane_shard_refused", "Requests that the shard has refused since it started"),
+        ("lane_shard_log_bytes", "Bytes of the shard's logs"),
+    ]
+    .map(|(name, help)| (name, help, Family::default()))
+}
+
 /// The node's metrics.
 pub struct Metrics {
     venues: VenueGauges,
+    shards: ShardGauges,
+    /// By number.
+    lane_shards: Mutex<BTreeMap<u16, LaneShardFigures>>,
     registry: Registry,
     /// Pending transactions.
     pub mempool: Gauge,
@@ -123,6 +170,21 @@ impl Metrics {
         }
     }
 
+    /// Shows how a shard of the payment lane stands.
+    pub fn set_lane_shard(&self, shard: u16, of: LaneShardFigures) {
+        let LaneShardFigures { is_up, epoch, facts_height, signed, refused, log_bytes, .. } = of;
+        let figures = [u64::from(is_up), epoch.unwrap_or(0), facts_height, signed, refused, log_bytes];
+        for ((_, _, gauge), figure) in self.shards.iter().zip(figures) {
+            gauge.get_or_create(&ShardLabel { shard: shard.into() }).set(i64::try_from(figure).unwrap_or(i64::MAX));
+        }
+        self.lane_shards.lock().unwrap_or_else(PoisonError::into_inner).insert(shard, of);
+    }
+
+    /// The shards of the payment lane that this node has, by number.
+    pub fn lane_shards(&self) -> BTreeMap<u16, LaneShardFigures> {
+        self.lane_shards.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// Shows the rules of the next block, the newest ones that the chain has agreed on, and the newest that the node
     /// follows.
     pub fn note_rules(&self, next: u32, agreed: u32, known: u32) {
@@ -136,6 +198,8 @@ impl Metrics {
         let mut registry = Registry::with_prefix("walras");
         let metrics = Metrics {
             venues: venue_gauges(),
+            shards: shard_gauges(),
+            lane_shards: Mutex::default(),
             mempool: Gauge::default(),
             streams: Gauge::default(),
             streams_dropped: Counter::default(),
@@ -197,6 +261,7 @@ impl Metrics {
         let agreed = "The newest rules that the chain has agreed on, whether they act already or not";
         registry.register("rules_agreed", agreed, metrics.rules_to_come.clone());
         registry.register("rules_known", "The newest rules that this node follows", metrics.rules_known.clone());
+        metrics.shards.iter().for_each(|(name, help, gauge)| registry.register(*name, *help, gauge.clone()));
         metrics.venues.iter().for_each(|(name, help, gauge)| registry.register(*name, *help, gauge.clone()));
         let refused = "Rejected frames of other validators, by reason";
         registry.register("refused_frames", refused, metrics.refused_frames.clone());

@@ -148,6 +148,7 @@ fn every_file_parses() {
 const BY_LABEL: [(&str, &str); 4] = [
     ("submitted_transactions", "walras_submitted_transactions_total"),
     ("refused_frames", "walras_refused_frames_total"),
+    ("lane_shard_up", "walras_lane_shard_up"),
     ("sub_blocks", "walras_sub_blocks_total"),
     ("block_stage", "walras_block_stage_seconds_sum"),
 ];

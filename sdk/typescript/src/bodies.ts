@@ -24,6 +24,21 @@ export type Status = {
   transactions_per_second: number;
   committed: number;
   refused: number;
+  /** The shards of the member of the payment lane that the node is. */
+  lane_shards: LaneShardStatus[];
+};
+
+/** A shard of a member of the payment lane; `since_ms` is when it came up, or went down. */
+export type LaneShardStatus = {
+  shard: number;
+  apart: boolean;
+  up: boolean;
+  since_ms: number;
+  epoch: number | null;
+  facts_height: number;
+  signed: number;
+  refused: number;
+  log_bytes: number;
 };
 
 /** What the issuer of an asset controls: it freezes holders, and may admit them, or recover units of those frozen for long. */

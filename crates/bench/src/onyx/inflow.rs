@@ -17,7 +17,8 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use fairnet::sim::Spread;
 use fairnet::{
-    Hop, HopEffect, HopInput, MergeInput, MergeKey, MergeRules, Nanos, OrderClass, QueuePolicy, Sequenced, Stamps,
+    Hop, HopEffect, HopInput, MergeInput, MergeKey, MergeRules, Nanos, OrderClass, Pace, PaceEffect, PaceInput,
+    PaceRules, QueuePolicy, Sequenced, Stamps,
 };
 use kernel::Xoshiro;
 
@@ -34,6 +35,8 @@ const FACTOR: f64 = 20.0;
 /// Orders that the engine takes, and packets that a machine receives, in a second.
 const ENGINE: f64 = 800_000.0;
 const RECEIVED: f64 = 1_000_000.0;
+/// The part of what the exchange receives that is given out in shares: lost packets come again in the rest.
+const PACED: f64 = 0.95;
 /// Orders that the root takes of a proxy ahead of need.
 const CREDIT: u64 = 64;
 /// Time without an order after which a gateway promises instead.
@@ -56,9 +59,23 @@ pub(super) enum Sequencing {
     Responses,
 }
 
+/// The paces of gateways that share what the exchange receives, slots spread among them.
+fn paces<T>() -> Vec<Pace<T>> {
+    let interval = (GATEWAYS as f64 * 1e9 / (RECEIVED * PACED)) as Nanos;
+    let rules = PaceRules { interval, burst: 1, waiting: usize::MAX, mistake: Default::default() };
+    let pace = |number: usize| {
+        let mut pace = Pace::new(rules);
+        pace.place(interval * number as Nanos / GATEWAYS as Nanos);
+        pace
+    };
+    (0..GATEWAYS).map(pace).collect()
+}
+
 /// One run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Inflow {
+    /// Whether gateways send no faster than their shares of what the exchange receives.
+    pub is_paced: bool,
     pub is_tree: bool,
     pub sequencing: Sequencing,
     /// Levels that trade, levels in all: both odd.
@@ -121,6 +138,8 @@ struct World {
     dice: Xoshiro,
     engine: Engine,
     stamps: Vec<Stamps>,
+    /// Of each gateway; none if they are not paced.
+    paces: Vec<Pace<(OrderClass, Quote)>>,
     /// When each gateway said something.
     spoken: Vec<Nanos>,
     root: Ingress<Note>,
@@ -163,6 +182,7 @@ impl World {
             dice: Xoshiro::new(seed),
             engine: Engine::new(),
             stamps: vec![Stamps::default(); GATEWAYS],
+            paces: if inflow.is_paced { paces() } else { Vec::new() },
             spoken: vec![0; GATEWAYS],
             root: Ingress::new(streams, rate),
             exchange,
@@ -181,6 +201,7 @@ impl World {
             if now < end {
                 self.make_orders(now);
             }
+            (0..self.paces.len()).for_each(|gateway| self.pace(now, now, gateway, PaceInput::Tick));
             self.promise(now);
             (0..self.proxies.len()).for_each(|proxy| self.step_proxy(now, proxy));
             self.step_root(now);
@@ -203,10 +224,28 @@ impl World {
             let is_by_class = matches!(self.inflow.sequencing, Sequencing::Watermarks(QueuePolicy::ByClass, _));
             // Only a queue by class knows classes.
             let class = if is_critical || !is_by_class { OrderClass::Critical } else { OrderClass::Other };
-            let key = MergeKey { source: gateway as u32, ..self.key(gateway, stamp) };
             self.found.made += 1;
-            self.say(now, gateway, Note::Order(Sequenced { class, key, restamped: None, item: quote }));
+            match self.paces.is_empty() {
+                true => self.send(now, gateway, stamp, (class, quote)),
+                false => self.pace(now, time, gateway, PaceInput::Order((class, quote))),
+            }
         }
+    }
+
+    /// A step of a gateway's pace. An order that has waited gets its stamp when it leaves.
+    fn pace(&mut self, now: Nanos, time: Nanos, gateway: usize, input: PaceInput<(OrderClass, Quote)>) {
+        let mut out = Vec::new();
+        self.paces[gateway].step(time, input, &mut out);
+        for effect in out {
+            let PaceEffect::Leave((class, quote)) = effect else { unreachable!("any number may wait") };
+            let stamp = self.stamps[gateway].next(time);
+            self.send(now, gateway, stamp, (class, quote));
+        }
+    }
+
+    fn send(&mut self, now: Nanos, gateway: usize, stamp: Nanos, (class, item): (OrderClass, Quote)) {
+        let key = MergeKey { source: gateway as u32, ..self.key(gateway, stamp) };
+        self.say(now, gateway, Note::Order(Sequenced { class, key, restamped: None, item }));
     }
 
     /// What a gateway's orders are sorted by.
@@ -403,7 +442,10 @@ mod tests {
     fn sequencer_that_waits_for_ever_lets_nothing_overtake_and_bounded_waits_do_where_packets_are_lost() {
         let run_by = |rules| {
             let sequencing = Sequencing::Watermarks(QueuePolicy::ByStamp, rules);
-            run(&Inflow { is_tree: true, sequencing, levels: (1, 7), period: 40_000_000, periods: 1 }, 1)
+            run(
+                &Inflow { is_tree: true, sequencing, levels: (1, 7), period: 40_000_000, periods: 1, is_paced: false },
+                1,
+            )
         };
         let (patient, bounded) = (run_by(PATIENT), run_by(MergeRules::default()));
         assert_eq!((patient.overtaken, patient.made), (0, bounded.made));
@@ -413,10 +455,37 @@ mod tests {
 
     #[test]
     fn connections_bring_every_order_once_although_ingress_drops() {
-        let inflow =
-            Inflow { is_tree: false, sequencing: Sequencing::Arrival, levels: (1, 1), period: 40_000_000, periods: 1 };
+        let inflow = Inflow {
+            is_tree: false,
+            sequencing: Sequencing::Arrival,
+            levels: (1, 1),
+            period: 40_000_000,
+            periods: 1,
+            is_paced: false,
+        };
         let arrived = run(&inflow, 2);
         assert!(arrived.dropped > 0);
         assert_eq!(arrived.received.len() as u64, arrived.made);
+    }
+
+    #[test]
+    fn paced_gateways_overflow_no_machine_and_bring_more_of_a_burst_through_the_tree() {
+        let tree = |is_paced| {
+            let inflow = Inflow {
+                is_tree: true,
+                sequencing: Sequencing::Arrival,
+                levels: (1, 7),
+                period: 40_000_000,
+                periods: 1,
+                is_paced,
+            };
+            let arrived = run(&inflow, 3);
+            assert_eq!(arrived.received.len() as u64, arrived.made);
+            (outcome(&inflow, &arrived).burst_received, arrived.dropped)
+        };
+        let (unpaced, paced) = (tree(false), tree(true));
+        assert!(unpaced.1 > 0);
+        assert_eq!(paced.1, 0);
+        assert!(paced.0 > unpaced.0, "{paced:?} against {unpaced:?}");
     }
 }

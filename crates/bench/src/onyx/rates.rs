@@ -11,9 +11,33 @@ use crate::paper::exhibit::PaperOptions;
 /// The paper states no timeout of CloudEx.
 const CLOUDEX_WAIT: u64 = 1_000_000;
 
-fn inflow(is_tree: bool, sequencing: Sequencing, options: &PaperOptions) -> Inflow {
-    let (period, periods) = if options.is_small() { (120_000_000, 1) } else { (1_000_000_000, 4) };
-    Inflow { is_tree, sequencing, levels: (1, 7), period, periods }
+/// What is compared.
+#[derive(Clone, Copy)]
+struct Design {
+    name: &'static str,
+    is_tree: bool,
+    sequencing: Sequencing,
+    is_paced: bool,
+}
+
+impl Design {
+    const fn tree(name: &'static str, sequencing: Sequencing) -> Design {
+        Design { name, is_tree: true, sequencing, is_paced: false }
+    }
+
+    const fn direct(name: &'static str, sequencing: Sequencing) -> Design {
+        Design { is_tree: false, ..Design::tree(name, sequencing) }
+    }
+
+    const fn paced(self, name: &'static str) -> Design {
+        Design { name, is_paced: true, ..self }
+    }
+
+    fn inflow(self, options: &PaperOptions) -> Inflow {
+        let (period, periods) = if options.is_small() { (120_000_000, 1) } else { (1_000_000_000, 4) };
+        let Design { is_tree, sequencing, is_paced, .. } = self;
+        Inflow { is_tree, sequencing, is_paced, levels: (1, 7), period, periods }
+    }
 }
 
 fn by_watermarks(policy: QueuePolicy) -> Sequencing {
@@ -41,25 +65,20 @@ const COLUMNS: [&str; 11] = [
 ];
 
 /// Runs designs and draws what each does over time: trades, or orders received.
-fn compare(
-    designs: &[(&str, bool, Sequencing)],
-    method: String,
-    is_received: bool,
-    options: &PaperOptions,
-) -> (Chart, Vec<Outcome>) {
+fn compare(designs: &[Design], method: String, is_received: bool, options: &PaperOptions) -> (Chart, Vec<Outcome>) {
     const SLICE: u64 = 10_000_000;
     let axes = ("ms", if is_received { "thousand orders/s" } else { "thousand trades/s" });
     let mut chart = Chart { method, columns: COLUMNS.to_vec(), axes, ..Chart::default() };
     let mut outcomes = Vec::new();
-    for (name, is_tree, sequencing) in designs {
-        let inflow = inflow(*is_tree, *sequencing, options);
+    for design in designs {
+        let (name, inflow) = (design.name, design.inflow(options));
         let arrived = run(&inflow, options.seed);
         let found = outcome(&inflow, &arrived);
         let numbers = [found.rate, found.burst_rate, found.received, found.burst_received];
         let times = [found.latency[0], found.latency[1], found.drain];
         let counts = [arrived.overtaken, arrived.dropped, arrived.made].map(Value::from);
         let row = numbers.into_iter().chain(times).map(rounded).chain(counts);
-        chart.table.push(std::iter::once(Value::from(*name)).chain(row).collect());
+        chart.table.push(std::iter::once(Value::from(name)).chain(row).collect());
         let mut slices = vec![0.0; (2 * inflow.end() / SLICE) as usize];
         let mut count = |at: u64| slices[((at / SLICE) as usize).min(2 * (inflow.end() / SLICE) as usize - 1)] += 1.0;
         match is_received {
@@ -67,18 +86,18 @@ fn compare(
             false => arrived.traded.iter().for_each(|order| count(order.1)),
         }
         let points = slices.iter().enumerate().map(|(at, count)| (at as f64 * 10.0, count / 10.0)).collect();
-        chart.series.push(ChartSeries { name: (*name).into(), points, ..ChartSeries::default() });
+        chart.series.push(ChartSeries { name: name.into(), points, ..ChartSeries::default() });
         outcomes.push(found);
     }
     (chart, outcomes)
 }
 
-fn onyx() -> (&'static str, bool, Sequencing) {
-    ("Onyx", true, by_watermarks(QueuePolicy::ByClass))
+fn onyx() -> Design {
+    Design::tree("Onyx", by_watermarks(QueuePolicy::ByClass))
 }
 
-const CLOUDEX: (&str, bool, Sequencing) = ("CloudEx", false, Sequencing::Timeout(CLOUDEX_WAIT));
-const DBO: (&str, bool, Sequencing) = ("DBO", false, Sequencing::Responses);
+const CLOUDEX: Design = Design::direct("CloudEx", Sequencing::Timeout(CLOUDEX_WAIT));
+const DBO: Design = Design::direct("DBO", Sequencing::Responses);
 
 fn gain(ours: f64, theirs: f64) -> f64 {
     (100.0 * (ours / theirs - 1.0)).round()
@@ -96,7 +115,7 @@ pub(crate) fn figure_8(options: &PaperOptions) -> Chart {
 }
 
 pub(crate) fn figure_31(options: &PaperOptions) -> Chart {
-    let twin = ("Onyx, SimplePQ", true, by_watermarks(QueuePolicy::ByStamp));
+    let twin = Design::tree("Onyx, SimplePQ", by_watermarks(QueuePolicy::ByStamp));
     let (mut chart, _) = compare(&[onyx(), twin, CLOUDEX, DBO], METHOD.into(), false, options);
     chart.method += ". DBO, rebuilt: direct connections; market data each 200 µs to one participant after the other; \
                      orders by (last message, response time), released once every participant has passed, however \
@@ -106,13 +125,18 @@ pub(crate) fn figure_31(options: &PaperOptions) -> Chart {
 }
 
 pub(crate) fn figure_11(options: &PaperOptions) -> Chart {
-    let designs = [("tree", true, Sequencing::Arrival), ("direct", false, Sequencing::Arrival)];
+    let (tree, direct) = (Design::tree("tree", Sequencing::Arrival), Design::direct("direct", Sequencing::Arrival));
+    let designs = [tree, direct, tree.paced("tree, gateways paced"), direct.paced("direct, gateways paced")];
     let (mut chart, found) = compare(&designs, METHOD.into(), true, options);
     chart.method += &format!(
-        ". Neither sequencer nor queue by class. Orders received through the tree: {} % more, {} % more in bursts. The \
-         paper: 22 and 75 %",
+        ". Neither sequencer nor queue by class. *Paced*: a gateway sends no faster than its share, a hundredth of \
+         95 % of what the exchange receives, in slots of its own; what is more waits there. Orders received through \
+         the tree against direct connections: {} % and in bursts {} %; through the tree from paced gateways against \
+         direct connections without: {} and {} %. The paper: +22 and +75 %",
         gain(found[0].received, found[1].received),
-        gain(found[0].burst_received, found[1].burst_received)
+        gain(found[0].burst_received, found[1].burst_received),
+        gain(found[2].received, found[1].received),
+        gain(found[2].burst_received, found[1].burst_received)
     );
     chart
 }
@@ -120,9 +144,9 @@ pub(crate) fn figure_11(options: &PaperOptions) -> Chart {
 pub(crate) fn figure_12(options: &PaperOptions) -> Chart {
     let patient = Sequencing::Watermarks(QueuePolicy::ByStamp, PATIENT);
     let designs = [
-        ("no sequencer", true, Sequencing::Arrival),
-        ("sequencer of bounded waits", true, by_watermarks(QueuePolicy::ByStamp)),
-        ("sequencer that waits for ever", true, patient),
+        Design::tree("no sequencer", Sequencing::Arrival),
+        Design::tree("sequencer of bounded waits", by_watermarks(QueuePolicy::ByStamp)),
+        Design::tree("sequencer that waits for ever", patient),
     ];
     let (mut chart, found) = compare(&designs, METHOD.into(), true, options);
     chart.method += &format!(
@@ -143,7 +167,7 @@ pub(crate) fn max_wait(options: &PaperOptions) -> Chart {
         Sequencing::Watermarks(QueuePolicy::ByStamp, rules)
     };
     let waits = [("0.5 ms", MS / 2), ("2 ms", 2 * MS), ("5 ms", 5 * MS), ("12 ms", 12 * MS), ("40 ms", 40 * MS)];
-    let designs = waits.map(|(name, wait)| (name, true, by_wait(wait)));
+    let designs = waits.map(|(name, wait)| Design::tree(name, by_wait(wait)));
     let (mut chart, _) = compare(&designs, METHOD.into(), true, options);
     chart.method +=
         ". Queues by stamp; the tree; orders that a later stamp overtook are those whose wait was cut short";

@@ -1,8 +1,7 @@
 //! The client of the measurement: it sends to all shards, and verifies what they answer.
 
 use std::collections::HashMap;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use lane::wire::{HEAD_BYTES, REPLY_BYTES_MAX, Reply, read_head, read_reply, write_frame};
@@ -14,18 +13,16 @@ use payments::{
 use primitives::{Digest, PublicKey};
 use serde_json::{Value, json};
 
+use super::share::{Share, TOGETHER};
 use super::{Costs, LaneVariant, RunningShard};
 use crate::consensus::processor;
 use crate::exchange::Error;
 use crate::lane_rows::cpu;
 
-/// Number of requests that are sent together.
-const TOGETHER: usize = 64;
-
 /// One request.
 pub(super) struct Load {
-    digest: Digest,
-    owner: PublicKey,
+    pub(super) digest: Digest,
+    pub(super) owner: PublicKey,
     pub(super) request: Vec<u8>,
 }
 
@@ -42,6 +39,7 @@ pub(super) fn loads(payments: &[SignedPayment]) -> Result<Vec<Load>, Error> {
 pub(super) struct LoadNetwork<'a> {
     pub(super) shards: &'a [RunningShard],
     pub(super) committee: &'a LaneCommittee,
+    /// Payments in flight, of each shard.
     pub(super) window: usize,
     pub(super) leaves: usize,
     pub(super) variant: LaneVariant,
@@ -52,115 +50,109 @@ pub(super) struct LoadNetwork<'a> {
 pub(super) type Build<'a> = &'a (dyn Fn(usize) -> Result<SignedPayment, String> + Sync);
 
 impl LoadNetwork<'_> {
-    /// Sends all of these, as many at a time as the window holds; returns the time and the certificates.
+    /// Sends all of these, of each shard as many at a time as the window holds; returns the time and the certificates.
     pub(super) fn pay_all(
         &self,
         kind: StatementKind,
         loads: &[Load],
         build: Build<'_>,
     ) -> Result<(Value, Vec<PaymentCertificate>), Error> {
-        let LoadNetwork { shards, committee, leaves, .. } = *self;
-        let needed = committee.quorums().certificate;
-        let places: HashMap<Digest, usize> =
-            loads.iter().enumerate().map(|(index, load)| (load.digest, index)).collect();
-        let counts: Vec<AtomicUsize> = loads.iter().map(|_| AtomicUsize::new(0)).collect();
-        // The requests of each shard, the same for all validators.
-        let shares = self.shares(loads)?;
-        let built: Vec<Vec<OnceLock<()>>> =
-            shares.iter().map(|share| share.chunks(TOGETHER).map(|_| OnceLock::new()).collect()).collect();
-        let (done, before, begun) = (AtomicUsize::new(0), processor(), Instant::now());
-        // The threads of the client end before the times of all threads are read again.
-        let (client, received) = (AtomicU64::new(0), AtomicU64::new(0));
-        let end = || client.fetch_add(cpu(), Ordering::Relaxed);
+        let shares = Share::all(loads, self.committee)?;
+        let spent = Spent::default();
+        let (before, begun) = (processor(), Instant::now());
         let mut collected = Vec::new();
         std::thread::scope(|scope| -> Result<(), Error> {
             let mut readers = Vec::new();
-            for RunningShard { validator, number, shard } in shards {
+            for running in self.shards {
+                let RunningShard { validator, number, shard } = running;
                 let tls = self.variant == LaneVariant::Tls;
-                let key = tls.then(|| committee.key(*validator, *number)).transpose()?;
+                let key = tls.then(|| self.committee.key(*validator, *number)).transpose()?;
                 let (writing, reading) = connect(shard.address(), key)?;
-                let (done, counts, places, received, end) = (&done, &counts, &places, &received, &end);
-                let (share, built) = (&shares[usize::from(*number)], &built[usize::from(*number)]);
+                let (share, spent) = (&shares[usize::from(*number)], &spent);
                 std::thread::Builder::new().name("load-writer".into()).spawn_scoped(scope, move || {
-                    self.send_all(writing, (loads, share), done, (built, build));
-                    end();
+                    self.send_all(writing, (loads, share), build);
+                    spent.add();
                 })?;
                 let read = move || {
-                    let missing = share.len();
-                    let collector =
-                        Collector { kind, committee, places, loads, counts, needed, done, leaves, received, missing };
-                    let answers = collector.collect(reading);
+                    let missing = share.places.len();
+                    let answers =
+                        Collector { kind, network: self, running, loads, share, spent, missing }.collect(reading);
                     if answers.is_err() {
-                        // The readers are done: writers need not wait any more.
-                        done.store(usize::MAX / 2, Ordering::Release);
+                        share.give_up();
                     }
-                    end();
+                    spent.add();
                     answers
                 };
                 readers.push(std::thread::Builder::new().name("load-reader".into()).spawn_scoped(scope, read)?);
             }
-            for reader in readers {
-                collected.push(reader.join().map_err(|_| "a reader panicked")??);
+            for (reader, running) in readers.into_iter().zip(self.shards) {
+                collected.push((running.number, reader.join().map_err(|_| "a reader panicked")??));
             }
             Ok(())
         })?;
-        let (seconds, after) = (begun.elapsed().as_secs_f64(), processor());
-        let certificate = |index: usize| {
-            let answers = collected.iter().filter_map(|answers: &Vec<Option<LaneAnswer>>| answers[index].clone());
-            PaymentCertificate::Answers(answers.take(needed).collect())
+        let value = self.report(loads, begun.elapsed().as_secs_f64(), [before, processor()], &spent);
+        Ok((value, self.certificates(loads.len(), &shares, &mut collected)))
+    }
+
+    /// Of each payment the first answers that make a certificate. `collected` has the answers of each connection.
+    fn certificates(
+        &self,
+        payments: usize,
+        shares: &[Share],
+        collected: &mut [(u16, Vec<Option<LaneAnswer>>)],
+    ) -> Vec<PaymentCertificate> {
+        let needed = self.committee.quorums().certificate;
+        let mut of_payments = vec![Vec::new(); payments];
+        for (number, answers) in collected {
+            let places = &shares[usize::from(*number)].places;
+            let with_places = places.iter().zip(answers).filter_map(|(place, answer)| Some((*place, answer.take()?)));
+            with_places.for_each(|(place, answer)| of_payments[place].push(answer));
+        }
+        let certificate = |mut answers: Vec<LaneAnswer>| {
+            answers.truncate(needed);
+            PaymentCertificate::Answers(answers)
         };
-        let spent = |is_of: &dyn Fn(&str) -> bool| -> f64 {
+        of_payments.into_iter().map(certificate).collect()
+    }
+
+    /// What a phase took, in all and of each payment. `processor` has the processor time of threads before and after.
+    fn report(&self, loads: &[Load], seconds: f64, [before, after]: [HashMap<String, f64>; 2], spent: &Spent) -> Value {
+        let of = |is_of: &dyn Fn(&str) -> bool| -> f64 {
             let of = |times: &HashMap<String, f64>| -> f64 {
                 times.iter().filter(|(name, _)| is_of(name)).map(|(_, seconds)| seconds).sum()
             };
             (of(&after) - of(&before)) * 1e6 / loads.len() as f64
         };
-        let by = |prefix: &str| spent(&|name| name.starts_with(prefix));
-        let validators = committee.quorums().validators as f64;
+        let by = |prefix: &str| of(&|name| name.starts_with(prefix));
+        let quorums = self.committee.quorums();
+        let (payments, validators) = (loads.len() as f64, quorums.validators as f64);
         let sent: usize = loads.iter().map(|load| HEAD_BYTES + load.request.len()).sum();
-        let per_second = loads.len() as f64 / seconds;
-        let value = json!({
+        let per_second = payments / seconds;
+        let ceiling = self.costs.ceiling(quorums.validators, quorums.certificate, self.leaves);
+        json!({
             "payments_per_second": per_second.round(),
-            "of_ceiling": per_second / self.costs.ceiling(validators as usize, needed, leaves),
+            "of_ceiling": per_second / ceiling,
             "processor_us_per_payment": {
                 "machine_of_each_validator": by("lane-machine") / validators,
                 "syncer_of_each_validator": by("lane-syncer") / validators,
                 "sockets_of_each_validator": by("lane-sockets") / validators,
                 // The pool verifies large batches of signatures for the machines; nobody else uses it meanwhile.
-                "pool_of_each_validator": spent(&|name| !name.starts_with("lane-")) / validators,
-                "client": client.load(Ordering::Relaxed) as f64 / 1e3 / loads.len() as f64,
+                "pool_of_each_validator": of(&|name| !name.starts_with("lane-")) / validators,
+                "client": spent.client.load(Ordering::Relaxed) as f64 / 1e3 / payments,
             },
             "bytes_per_payment": {
-                "request": sent as f64 / loads.len() as f64,
-                "answer_of_each_validator": received.load(Ordering::Relaxed) as f64 / validators / loads.len() as f64,
+                "request": sent as f64 / payments,
+                "answer_of_each_validator": spent.received.load(Ordering::Relaxed) as f64 / validators / payments,
             },
-        });
-        Ok((value, (0..loads.len()).map(certificate).collect()))
-    }
-
-    /// The places of the requests of each shard, by their owners.
-    fn shares(&self, loads: &[Load]) -> Result<Vec<Vec<usize>>, Error> {
-        let mut shares = vec![Vec::new(); self.committee.keys_of(0).len()];
-        for (place, load) in loads.iter().enumerate() {
-            shares[usize::from(self.committee.shard_of(0, &load.owner)?)].push(place);
-        }
-        Ok(shares)
+        })
     }
 
     /// Sends the requests of one shard, no more than the window ahead of the completed ones. The reader detects if the
     /// connection breaks. In a live load the first writer that reaches some payments signs them.
-    fn send_all(
-        &self,
-        mut to: LaneSender,
-        (loads, share): (&[Load], &[usize]),
-        done: &AtomicUsize,
-        (built, build): (&[OnceLock<()>], Build<'_>),
-    ) {
+    fn send_all(&self, mut to: LaneSender, (loads, share): (&[Load], &Share), build: Build<'_>) {
         let mut frames = Vec::new();
-        for (some, built) in share.chunks(TOGETHER).zip(built) {
-            while some[0] >= done.load(Ordering::Acquire) + self.window {
-                std::thread::sleep(std::time::Duration::from_micros(200));
-            }
+        for (number, (some, built)) in share.places.chunks(TOGETHER).zip(&share.built).enumerate() {
+            share.wait_for_room(number * TOGETHER, self.window);
             if self.variant == LaneVariant::Live {
                 built.get_or_init(|| {
                     for index in some {
@@ -181,34 +173,45 @@ impl LoadNetwork<'_> {
     }
 }
 
+/// What the client has spent. Its threads add their times before they end, and before those of all threads are read.
+#[derive(Default)]
+struct Spent {
+    /// Processor time, ns.
+    client: AtomicU64,
+    /// Bytes of all answers.
+    received: AtomicU64,
+}
+
+impl Spent {
+    fn add(&self) {
+        self.client.fetch_add(cpu(), Ordering::Relaxed);
+    }
+}
+
 /// Receives the answers of one shard of a validator.
 struct Collector<'a> {
     kind: StatementKind,
-    committee: &'a LaneCommittee,
-    places: &'a HashMap<Digest, usize>,
+    network: &'a LoadNetwork<'a>,
+    running: &'a RunningShard,
     loads: &'a [Load],
-    counts: &'a [AtomicUsize],
-    needed: usize,
-    done: &'a AtomicUsize,
-    leaves: usize,
-    /// Bytes of all answers.
-    received: &'a AtomicU64,
+    share: &'a Share,
+    spent: &'a Spent,
     /// Payments of the shard without an answer.
     missing: usize,
 }
 
 impl Collector<'_> {
-    /// Verifies every answer; ends when each payment of the shard has one.
+    /// Verifies every answer; ends when each payment of the shard has one. They are in the order of the share.
     fn collect(mut self, mut from: LaneReceiver) -> Result<Vec<Option<LaneAnswer>>, Error> {
-        let mut answers = vec![None; self.loads.len()];
+        let mut answers = vec![None; self.share.places.len()];
         let mut roots = RootCache::new(1 << 12);
         let (mut bytes, mut chunk) = (Vec::new(), vec![0; 1 << 18]);
         while self.missing > 0 {
             let count = from.receive(&mut chunk)?;
             if count == 0 {
-                return Err("a shard closed the connection".into());
+                return Err(self.closed());
             }
-            self.received.fetch_add(count as u64, Ordering::Relaxed);
+            self.spent.received.fetch_add(count as u64, Ordering::Relaxed);
             bytes.extend_from_slice(&chunk[..count]);
             let mut at = 0;
             while let Some((length, number)) = read_head(&bytes[at..], REPLY_BYTES_MAX)? {
@@ -216,10 +219,10 @@ impl Collector<'_> {
                 let Some(body) = bytes.get(start..start + length) else { break };
                 match read_reply(number, body, None)? {
                     Reply::Answer { kind, digest, answer } if kind == self.kind => {
-                        let place = *self.places.get(&digest).ok_or("an answer without a request")?;
-                        self.missing -= usize::from(answers[place].is_none());
-                        self.verify(&mut roots, kind, &digest, &answer, place)?;
-                        answers[place] = Some(answer);
+                        let position = *self.share.positions.get(&digest).ok_or("an answer without a request")?;
+                        self.missing -= usize::from(answers[position].is_none());
+                        self.verify(&mut roots, &digest, &answer, position)?;
+                        answers[position] = Some(answer);
                     }
                     Reply::Refusal { text, .. } => return Err(text.into()),
                     other => return Err(format!("{other:?}").into()),
@@ -231,19 +234,30 @@ impl Collector<'_> {
         Ok(answers)
     }
 
+    /// Why a shard has closed the connection, as far as its counts tell.
+    fn closed(&self) -> Error {
+        let RunningShard { validator, number, shard } = self.running;
+        let counts = shard.counts();
+        let [unread, late] = [&counts.closed, &counts.late].map(|count| count.load(Ordering::Relaxed));
+        let missing = self.missing;
+        format!(
+            "shard {number} of validator {validator} closed the connection, {missing} answers short; it has closed \
+             {unread} whose client did not read and {late} on which no request came, or none came to its end, in time"
+        )
+        .into()
+    }
+
     fn verify(
         &self,
         roots: &mut RootCache,
-        kind: StatementKind,
         digest: &Digest,
         answer: &LaneAnswer,
-        place: usize,
+        position: usize,
     ) -> Result<(), Error> {
-        let claim = Claim { kind, owner: &self.loads[place].owner, digest };
-        roots.verify(self.committee, &claim, answer, &mut CheckBudget(self.leaves.max(1) as u32))?;
-        if self.counts[place].fetch_add(1, Ordering::AcqRel) + 1 == self.needed {
-            self.done.fetch_add(1, Ordering::AcqRel);
-        }
+        let LoadNetwork { committee, leaves, .. } = *self.network;
+        let claim = Claim { kind: self.kind, owner: &self.loads[self.share.places[position]].owner, digest };
+        roots.verify(committee, &claim, answer, &mut CheckBudget(leaves.max(1) as u32))?;
+        self.share.answered(position, committee.quorums().certificate);
         Ok(())
     }
 }

@@ -4,6 +4,7 @@ use axum::Json;
 use axum::extract::{Path, Query, State};
 use ledger::{ENDS_MAX, LIFE_MAX, SEQUENCE_WINDOW};
 use primitives::{Address, AssetId};
+use readers::metrics::LaneShardFigures;
 
 use super::record_proof::{AskedProof, proved_record, record_body};
 use super::{Api, parse, stream};
@@ -39,9 +40,15 @@ pub(super) async fn status(State(api): State<Api>) -> Answered<json::NodeStatus>
             transactions_per_second: views.rate_per_second(),
             committed: views.totals.0,
             refused: views.totals.1,
+            lane_shards: api.backend.metrics().lane_shards().into_iter().map(lane_shard).collect(),
         })
     })
     .await
+}
+
+fn lane_shard((shard, of): (u16, LaneShardFigures)) -> json::LaneShardBody {
+    let LaneShardFigures { is_apart, is_up, since_ms, epoch, facts_height, signed, refused, log_bytes } = of;
+    json::LaneShardBody { shard, apart: is_apart, up: is_up, since_ms, epoch, facts_height, signed, refused, log_bytes }
 }
 
 /// Which rules the chain follows, which come, and who approves of them.

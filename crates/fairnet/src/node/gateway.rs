@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use super::presence::Presence;
 use super::probes::Prober;
-use super::{EdgeCounters, EdgeEffect, EdgeInput, EdgeMistake, EdgeRules, LinkEnd, NewEdgeOrder, ShownPacket};
+use super::stamping::{OWN, UnstampedOrder};
+use super::{EdgeCounters, EdgeEffect, EdgeInput, EdgeMistake, EdgeRules, LinkEnd, ShownPacket};
 use crate::Nanos;
 use crate::classes::Stamps;
 use crate::deadlines::DelayMeter;
@@ -16,6 +17,7 @@ use crate::hop::{Hop, HopEffect, HopInput};
 use crate::key::{MergeKey, OrderClass, Sequenced};
 use crate::link::{EdgeOrder, LinkMessage, LinkPurpose, ShownSample};
 use crate::merge::{MergeEffect, MergeInput};
+use crate::pace::{Pace, PaceInput};
 use crate::packet::{PacketHeader, PacketKey, RewindRequest};
 use crate::relay::FirstCopy;
 use crate::roster::{FairnessEvent, MemberRole};
@@ -43,40 +45,39 @@ struct GatewayFeed {
 
 /// Packets that a newcomer keeps until it knows where to begin.
 const EARLY_MAX: usize = 1 << 14;
-/// The merge of a gateway has one stream.
-const OWN: u32 = 0;
-
 /// A gateway's state.
 #[derive(Debug)]
 pub struct GatewayNode {
-    rules: EdgeRules,
+    pub(super) rules: EdgeRules,
     secret: [u8; 32],
-    presence: Presence,
+    pub(super) presence: Presence,
     prober: Prober,
     clock: ClockState,
     feed: Option<GatewayFeed>,
     hold: Hold<Arrived>,
     meter: DelayMeter,
-    hop: Hop<EdgeOrder>,
-    stamps: Stamps,
-    tokens: Tokens,
+    pub(super) hop: Hop<EdgeOrder>,
+    pub(super) stamps: Stamps,
+    pub(super) tokens: Tokens,
     /// The epoch in which this gateway joined; 0 before.
-    session: u32,
+    pub(super) session: u32,
     /// The last epoch that it worked by.
     epoch: u32,
-    mid: u64,
-    shown: u64,
+    pub(super) mid: u64,
+    pub(super) shown: u64,
     /// Reports, each with the packet that it waits for, in their order.
     reports: VecDeque<(u64, Vec<u8>)>,
     parent: Option<Seat>,
     is_parent_open: bool,
+    /// Of its participant's orders, if they are paced.
+    pub(super) pace: Option<Pace<UnstampedOrder>>,
     /// By reference.
-    unacknowledged: BTreeMap<u32, Sequenced<EdgeOrder>>,
+    pub(super) unacknowledged: BTreeMap<u32, Sequenced<EdgeOrder>>,
     resend_at: Nanos,
     next_watermark: Nanos,
     /// The latest release of the second, and when the second ends.
     worst: (Nanos, Nanos),
-    counters: EdgeCounters,
+    pub(super) counters: EdgeCounters,
 }
 
 /// How often lateness is reported, ns.
@@ -107,6 +108,7 @@ impl GatewayNode {
             reports: VecDeque::new(),
             parent: None,
             is_parent_open: false,
+            pace: rules.pace.map(Pace::new),
             unacknowledged: BTreeMap::new(),
             resend_at: Nanos::MAX,
             next_watermark: now,
@@ -136,7 +138,11 @@ impl GatewayNode {
         let hold = self.hold.due().unwrap_or(Nanos::MAX);
         let watermark = if self.is_parent_open { self.next_watermark } else { Nanos::MAX };
         let probe = if self.feed.is_some() { self.prober.due() } else { Nanos::MAX };
-        [gaps, hold, watermark, probe, self.presence.due(), self.resend_at].into_iter().min().unwrap_or(Nanos::MAX)
+        let pace = self.pace.as_ref().and_then(Pace::due).unwrap_or(Nanos::MAX);
+        [gaps, hold, watermark, probe, pace, self.presence.due(), self.resend_at]
+            .into_iter()
+            .min()
+            .unwrap_or(Nanos::MAX)
     }
 
     /// One step.
@@ -308,9 +314,7 @@ impl GatewayNode {
 
     fn configure(&mut self, now: Nanos, seating: Seating, session: [u8; 10], out: &mut Vec<EdgeEffect>) {
         let (epoch, member) = (seating.epoch(), self.presence.member);
-        if seating.spot_of(member).is_none() {
-            return;
-        }
+        let Some(spot) = seating.spot_of(member) else { return };
         // A root that has taken the place of another one has a session of its own, and higher epochs.
         if self.feed.as_ref().is_some_and(|feed| feed.first.session() != session) {
             if epoch <= self.epoch {
@@ -319,6 +323,7 @@ impl GatewayNode {
             self.forget_root(now);
         }
         let (plan, key) = (seating.plan().clone(), PacketKey::of_epoch(&self.secret, epoch));
+        let gateways = plan.widths().last().copied().unwrap_or(1);
         match &mut self.feed {
             Some(feed) => {
                 if !feed.first.install(now, plan, key) {
@@ -335,6 +340,7 @@ impl GatewayNode {
                 }
             }
         }
+        self.place_slots(spot.index, gateways);
         self.epoch = epoch;
         self.feed.iter().for_each(|feed| self.prober.configured(&feed.seating));
         self.presence.installed(epoch);
@@ -381,27 +387,8 @@ impl GatewayNode {
         self.resend_later(now);
     }
 
-    fn on_order(&mut self, now: Nanos, order: NewEdgeOrder, out: &mut Vec<EdgeEffect>) {
-        let token =
-            (self.unacknowledged.len() < self.rules.unacknowledged).then(|| self.tokens.next(0, self.shown)).flatten();
-        let Some(token) = token else {
-            self.counters.orders_refused += 1;
-            return out.push(EdgeEffect::OrderRefused);
-        };
-        let stamp = self.stamps.next(order.made.unwrap_or(now));
-        let key = MergeKey { mid: self.mid, stamp, source: self.presence.member as u32, sub: 0 };
-        let (participant, session, md_seq, body) = (self.presence.member, self.session, self.shown, order.body);
-        let item = EdgeOrder { participant, session, token, md_seq, body };
-        let mut order = Sequenced { class: order.class, key, restamped: None, item };
-        self.rules.lie.get().iter().for_each(|lie| lie.tell(&mut order.key, Some(&mut order.item)));
-        self.counters.orders += 1;
-        self.unacknowledged.insert(token.reference, order.clone());
-        out.push(EdgeEffect::Stamped(token.reference, order.key.stamp));
-        self.climb(now, HopInput::Child(MergeInput::Order(OWN, order)), out);
-    }
-
     /// A step of the way in.
-    fn climb(&mut self, now: Nanos, input: HopInput<EdgeOrder>, out: &mut Vec<EdgeEffect>) {
+    pub(super) fn climb(&mut self, now: Nanos, input: HopInput<EdgeOrder>, out: &mut Vec<EdgeEffect>) {
         let mut effects = Vec::new();
         self.hop.step(now, input, &mut effects);
         let parent = self.open_parent();
@@ -429,6 +416,7 @@ impl GatewayNode {
         self.gaps(now, GapInput::Tick, out);
         self.hold(now, HoldInput::Tick, out);
         self.report_delay(now, None, out);
+        self.pace(now, PaceInput::Tick, out);
         if now >= self.resend_at {
             self.resend(now, out);
         }

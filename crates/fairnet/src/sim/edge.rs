@@ -6,7 +6,7 @@
 mod places;
 mod setup;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 
 use super::{EdgeAudit, payload_number};
@@ -68,6 +68,8 @@ struct Machine {
     /// To whom it opened a stream of orders.
     parent: Option<MemberId>,
     seen: (u64, Nanos),
+    /// Orders that have no stamp yet.
+    unstamped: VecDeque<Vec<u8>>,
     is_alive: bool,
 }
 
@@ -130,7 +132,10 @@ impl World {
         };
         let seen = (0, Nanos::MAX);
         let (ends, parent) = (BTreeMap::new(), None);
-        self.machines.insert(member, Machine { node, due: Nanos::MAX, ends, parent, seen, is_alive: true });
+        self.machines.insert(
+            member,
+            Machine { node, due: Nanos::MAX, ends, parent, seen, unstamped: VecDeque::new(), is_alive: true },
+        );
         self.queue.push(now + 1, Event::Tick(member));
         if member != ROOT_MEMBER {
             self.open(now, member, ROOT_MEMBER, LinkPurpose::Control);
@@ -300,6 +305,12 @@ impl World {
             EdgeEffect::End(end) => self.end(now, member, end),
             EdgeEffect::Lost(first, count) => self.audit.lost(member, first, count),
             EdgeEffect::Report(bytes) => self.audit.reported(member, payload_number(&bytes).unwrap_or(u64::MAX)),
+            // A pace keeps the order in which they were made.
+            EdgeEffect::Stamped(_, stamp) => {
+                let body = self.machine(member).unstamped.pop_front().unwrap_or_default();
+                self.audit.made(member, stamp, &body);
+            }
+            EdgeEffect::OrderRefused => drop(self.machine(member).unstamped.pop_back()),
             EdgeEffect::Engine(order) => {
                 self.trace.update(&order.key.stamp.to_be_bytes()).update(&order.item.body);
                 self.audit.handed_on(&order);
@@ -449,13 +460,10 @@ impl World {
     }
 
     fn order(&mut self, now: Nanos, gateway: MemberId, order: NewEdgeOrder) {
-        let (mut out, body) = (Vec::new(), order.body.clone());
-        self.machine(gateway).node.step(now, EdgeInput::Order(order), &mut out);
-        for effect in &out {
-            if let EdgeEffect::Stamped(_, stamp) = effect {
-                self.audit.made(gateway, *stamp, &body);
-            }
-        }
+        let mut out = Vec::new();
+        let machine = self.machine(gateway);
+        machine.unstamped.push_back(order.body.clone());
+        machine.node.step(now, EdgeInput::Order(order), &mut out);
         out.into_iter().for_each(|effect| self.perform(now, gateway, effect, None));
     }
 

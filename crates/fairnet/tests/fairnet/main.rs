@@ -6,6 +6,7 @@ mod dice;
 mod edge;
 mod links;
 mod nodes;
+mod pace;
 mod queue;
 mod replicas;
 mod roster;

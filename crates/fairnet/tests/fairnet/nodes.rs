@@ -102,6 +102,19 @@ fn held_burst_beyond_the_engine_restamps_nothing() {
     }
 }
 
+/// Gateways that send their participants' orders half as fast as these are made.
+fn paced() -> EdgeSetup {
+    let calm = setup(6, CALM);
+    let pace = PaceRules { interval: 2_000_000, burst: 2, waiting: 512, mistake: Default::default() };
+    EdgeSetup { payloads: 1_000, rules: EdgeRules { pace: Some(pace), ..calm.rules }, ..calm }
+}
+
+#[test]
+fn paced_orders_wait_at_their_gateways_and_nobody_waits_for_them() {
+    let report = check(&paced());
+    assert_eq!((report.count("restamped"), report.count("skips"), report.count("orders_refused")), (0, 0, 0));
+}
+
 /// An edge of a batch market whose proxies and gateways die and whose links lose.
 fn batches(mistake: Option<EdgeMistake>) -> EdgeSetup {
     let faults = EdgeFaults {
@@ -161,12 +174,13 @@ fn edge_mistakes_are_found() {
     for mistake in EdgeMistake::ALL.iter().copied() {
         let report = match mistake {
             EdgeMistake::HoldForgotten => run_edge(&burst(QueuePolicy::ByClass).with(mistake)),
+            EdgeMistake::StampedEarly => run_edge(&paced().with(mistake)),
             EdgeMistake::BundleCutEarly => run_edge(&batches(Some(mistake))),
             EdgeMistake::LiesBelieved => run_edge(&liar(EdgeLie::Behind(2_000_000)).with(mistake)),
             _ => run_edge(&EdgeSetup { payloads: 1_000, orders: 400, ..setup(1, faults) }.with(mistake)),
         };
         let is_found = match mistake {
-            EdgeMistake::HoldForgotten => report.count("restamped") > 0,
+            EdgeMistake::HoldForgotten | EdgeMistake::StampedEarly => report.count("restamped") > 0,
             _ => !report.violations.is_empty(),
         };
         assert!(is_found, "{mistake:?} was not found");

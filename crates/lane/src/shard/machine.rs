@@ -12,11 +12,11 @@ use payments::{
 };
 use sockets::Turns;
 use store::{Disk, DiskFile};
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use crate::log::{FileLog, REWRITTEN};
-use crate::shard::{Event, Link, ShardCounts, ShardError};
+use crate::shard::{Event, Link, ShardCounts, ShardError, Turn};
 use crate::turns::{LIMITS, LaneQueue, lane_address};
 use crate::wire::{
     PositionQuery, write_answer, write_batch_answer, write_bls_answer, write_position, write_refusal, write_spender,
@@ -54,7 +54,7 @@ pub(crate) fn sync(
 }
 
 /// What one read of a connection brought, and its place in the queue.
-type Requests = (Vec<(u32, Bytes)>, OwnedSemaphorePermit);
+type Requests = (Vec<(u32, Bytes)>, Turn);
 
 /// The driver of the validator.
 pub(crate) struct Machine<D: Disk> {
@@ -110,6 +110,7 @@ impl<D: Disk> Machine<D> {
             reply_bytes,
             counts: Arc::new(ShardCounts::default()),
         };
+        machine.count_log();
         Ok((machine, query))
     }
 
@@ -145,10 +146,10 @@ impl<D: Disk> Machine<D> {
                 for event in events.drain(..) {
                     match event {
                         Event::Stop => return,
-                        Event::Requests(peer, requests, permit) => {
+                        Event::Requests(peer, requests, own) => {
                             next_tick.get_or_insert_with(|| Instant::now() + tick);
                             let turn = self.turn_of(peer);
-                            self.turns.push(0, turn, peer, 1, (requests, permit)).expect("permits are the limit");
+                            self.turns.push(0, turn, peer, 1, (requests, own)).expect("permits are the limit");
                         }
                         event => {
                             // A vote or a view is pending in an open tree like an answer.
@@ -293,9 +294,14 @@ impl<D: Disk> Machine<D> {
         }
     }
 
+    fn count_log(&self) {
+        self.counts.log_bytes.store(self.log.length(), Ordering::Relaxed);
+    }
+
     /// Writes what the log has to have, and starts its sync.
     fn write_log(&mut self, positions: &std::sync::mpsc::Sender<u64>) {
         let Some(position) = self.to_sync.take() else { return };
+        self.count_log();
         match self.log.write_buffered() {
             // The syncer ends only after a failed sync, which it has reported.
             Ok(()) => drop(positions.send(position)),

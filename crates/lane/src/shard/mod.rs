@@ -135,12 +135,16 @@ pub struct ShardCounts {
     pub answers: AtomicU64,
     /// Refusals sent.
     pub refusals: AtomicU64,
+    /// Bytes of the log.
+    pub log_bytes: AtomicU64,
     /// Syncs of the log.
     pub syncs: AtomicU64,
     /// Present connections.
     pub connections: AtomicUsize,
     /// Connections that were closed because the client did not read, or refused because there were too many.
     pub closed: AtomicU64,
+    /// Connections that were closed because no request came, or one that had begun did not end, in time.
+    pub late: AtomicU64,
     /// How often it could not bind its address.
     pub listen_failures: AtomicU64,
     /// Whether it has bound its address.
@@ -162,14 +166,20 @@ pub struct LaneShard {
 /// An event for the machine.
 pub(crate) enum Event {
     Opened(LanePeer, Link),
-    /// Requests of a connection; the permit lets it send the next ones once it is dropped.
-    Requests(LanePeer, Vec<(u32, Bytes)>, OwnedSemaphorePermit),
+    /// Requests of a connection.
+    Requests(LanePeer, Vec<(u32, Bytes)>, Turn),
     Closed(LanePeer),
     Synced(std::io::Result<u64>),
     Fact(LaneFact),
     /// Enough validators have reported how far this shard had signed: not beyond its log, or else it is mute.
     Begin(Option<MuteReason>),
     Stop,
+}
+
+/// The turn of a batch of requests. Once it is dropped, its connection may send more, and does not wait for it.
+pub(crate) struct Turn {
+    pub(crate) _permit: OwnedSemaphorePermit,
+    pub(crate) _pending: Arc<()>,
 }
 
 /// The machine's end of a connection.

@@ -4,8 +4,8 @@
 //! closed. The other members of the committee are known, and so is a connection on which somebody paid: a signed
 //! answer is proof of money.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::{Buf, Bytes, BytesMut};
@@ -17,7 +17,7 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::time::Instant;
 use tokio_rustls::TlsAcceptor;
 
-use crate::shard::{Event, Link, ShardCounts, ShardLimits};
+use crate::shard::{Event, Link, ShardCounts, ShardLimits, Turn};
 use crate::wire::{HEAD_BYTES, read_head};
 
 /// Bytes that are read at once.
@@ -31,6 +31,31 @@ const CHUNKS: usize = 1_024;
 const KEPT: usize = 16;
 /// How long a connection must be idle before one of the same prefix displaces it.
 const PATIENCE_MS: u64 = 1_000;
+
+/// What a connection waits for, and when it last got something.
+struct Service {
+    /// Shared with each batch that waits for its turn.
+    pending: Arc<()>,
+    replied: Mutex<Instant>,
+}
+
+impl Service {
+    fn new() -> Service {
+        Service { pending: Arc::new(()), replied: Mutex::new(Instant::now()) }
+    }
+
+    fn reply_written(&self) {
+        *self.replied.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+
+    /// Until when the connection may bring nothing more: as long as the shard owes it turns, and `idle` after a reply.
+    fn idle_until(&self, idle: Duration) -> Instant {
+        match Arc::strong_count(&self.pending) > 1 {
+            true => Instant::now() + idle,
+            false => *self.replied.lock().unwrap_or_else(PoisonError::into_inner) + idle,
+        }
+    }
+}
 
 /// What all connections of a shard share.
 #[derive(Clone)]
@@ -111,15 +136,22 @@ impl Server {
         if self.events.send(Event::Opened(visit.place(), link)).await.is_err() {
             return;
         }
+        let service = Service::new();
         tokio::select! {
-            () = self.read_requests(read, visit.place(), room) => {}
-            () = write_replies(write, chunks, &waiting, self.limits.idle, visit) => {}
+            () = self.read_requests(read, visit.place(), room, &service) => {}
+            () = write_replies(write, chunks, (&waiting, &service), self.limits.idle, visit) => {}
         }
     }
 
-    /// A connection may be idle between two requests; a request that has begun has a deadline of its own, so bytes
-    /// that trickle hold nothing.
-    async fn read_requests(&self, mut from: impl AsyncRead + Unpin, peer: LanePeer, room: Arc<Semaphore>) {
+    /// A connection may be idle between two requests, and is not idle while it waits for the shard. A request that has
+    /// begun has a deadline of its own, so bytes that trickle hold nothing.
+    async fn read_requests(
+        &self,
+        mut from: impl AsyncRead + Unpin,
+        peer: LanePeer,
+        room: Arc<Semaphore>,
+        service: &Service,
+    ) {
         let mut bytes = BytesMut::with_capacity(READ_BYTES);
         let mut deadline = Instant::now() + self.limits.idle;
         loop {
@@ -127,7 +159,16 @@ impl Server {
             let was_idle = bytes.is_empty();
             match tokio::time::timeout_at(deadline, from.read_buf(&mut bytes)).await {
                 Ok(Ok(count)) if count > 0 => {}
-                _ => return,
+                Ok(_) => return,
+                Err(_) => {
+                    let until = if was_idle { service.idle_until(self.limits.idle) } else { deadline };
+                    if until > Instant::now() {
+                        deadline = until;
+                        continue;
+                    }
+                    self.counts.late.fetch_add(1, Ordering::Relaxed);
+                    return;
+                }
             }
             let Ok(requests) = split_requests(&mut bytes, self.body_max) else { return };
             if bytes.is_empty() {
@@ -139,7 +180,8 @@ impl Server {
                 continue;
             }
             // What this connection sent before must have been processed, but for a few batches if it has paid.
-            let Ok(turn) = room.clone().acquire_owned().await else { return };
+            let Ok(permit) = room.clone().acquire_owned().await else { return };
+            let turn = Turn { _permit: permit, _pending: service.pending.clone() };
             if self.events.send(Event::Requests(peer, requests, turn)).await.is_err() {
                 return;
             }
@@ -166,7 +208,7 @@ fn split_requests(bytes: &mut BytesMut, body_max: usize) -> Result<Vec<(u32, Byt
 async fn write_replies(
     mut to: impl AsyncWrite + Unpin,
     mut chunks: mpsc::Receiver<Vec<u8>>,
-    waiting: &AtomicUsize,
+    (waiting, service): (&AtomicUsize, &Service),
     idle: Duration,
     visit: &Visit,
 ) {
@@ -178,8 +220,61 @@ async fn write_replies(
         let written = tokio::time::timeout(idle, write).await;
         waiting.fetch_sub(chunk.len(), Ordering::AcqRel);
         match written {
-            Ok(Ok(())) => visit.progress(),
+            Ok(Ok(())) => {
+                service.reply_written();
+                visit.progress();
+            }
             _ => return,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{IpAddr, Ipv4Addr};
+
+    use super::*;
+    use crate::wire::write_frame;
+
+    const IDLE: Duration = Duration::from_millis(20);
+
+    fn server(events: mpsc::Sender<Event>) -> Server {
+        let limits = ShardLimits { idle: IDLE, ..ShardLimits::default() };
+        Server { events, counts: Arc::default(), tls: None, known: Arc::default(), limits, body_max: 1_024 }
+    }
+
+    #[test]
+    fn a_connection_that_waits_for_the_shard_is_not_idle_and_one_that_waits_for_nothing_is_closed() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
+        runtime.block_on(async {
+            let (events, mut heard) = mpsc::channel(4);
+            let server = server(events);
+            let limits = PlaceLimits { total: 4, of_address: 4, kept: 1, patience_ms: 1_000 };
+            let visitors = Visitors::new(limits, Arc::default());
+            let visit = Arc::new(visitors.admit(IpAddr::V4(Ipv4Addr::LOCALHOST)).expect("there is room"));
+            let (mut client, served) = tokio::io::duplex(1_024);
+            let counts = server.counts.clone();
+            let serving = async {
+                let (read, write) = tokio::io::split(served);
+                server.serve(read, write, &visit).await;
+            };
+            let asking = async {
+                let mut frame = Vec::new();
+                write_frame(&mut frame, 7, &[9; 10]);
+                client.write_all(&frame).await.expect("sent");
+                let Some(Event::Opened(_, link)) = heard.recv().await else { panic!("no connection") };
+                let Some(Event::Requests(_, _, turn)) = heard.recv().await else { panic!("no request") };
+                // A busy shard: its queue takes many times as long as a connection may be idle.
+                tokio::time::sleep(10 * IDLE).await;
+                link.replies.send(vec![5; 8]).await.expect("the connection is open");
+                let mut reply = [0; 8];
+                client.read_exact(&mut reply).await.expect("the reply of a request that waited");
+                assert_eq!(counts.late.load(Ordering::Relaxed), 0);
+                drop(turn);
+                assert_eq!(client.read(&mut reply).await.expect("an end"), 0, "it waits for nothing any more");
+                assert_eq!(counts.late.load(Ordering::Relaxed), 1);
+            };
+            tokio::join!(serving, asking);
+        });
     }
 }

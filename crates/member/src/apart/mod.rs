@@ -37,6 +37,8 @@
 //!   blocks, none twice and none left out between a start and its stop.*
 //! - A shard makes the key and the log of an epoch when it is told to prepare it, and answers with an *offer*: the
 //!   public key and proofs of possession. The node registers the offers of all its shards.
+//! - A shard counts what it signs and refuses, and its log's bytes, for its operator. The counts decide nothing. They
+//!   are sent while the node is connected and there is room, and no count is kept for later.
 //! - If a shard has offered nothing when the last quarter of an epoch begins, the node registers a key for it that
 //!   nobody has. The shard signs nothing in the next epoch; the member's other shards do.
 //! - Votes, bars, views and shown certificates come back as reports. The node checks that the signature of a vote or a
@@ -122,6 +124,6 @@ mod shard_end;
 pub(crate) use genuine::{Reporter, is_genuine};
 pub use link::{FRAME_BYTES_MAX, KEPT_MAX, ShardLineEffect, ShardLineEnd, ShardLineMistake, ShardSession, WINDOW};
 pub use node_end::{NodeEnd, NodeEndEffect};
-pub use orders::{ShardAnswer, ShardOrder};
+pub use orders::{ShardAnswer, ShardFigures, ShardOrder};
 pub use pins::ShardPins;
 pub use shard_end::{ShardEnd, ShardEndEffect, ShardTask};

@@ -5,7 +5,7 @@
 //!         · 3 home 8 · fact (tell) · 4 home 8 (stop listening) · 5 home 8 (stop) · 6 home 8 (remove)
 //!         · 7 home 8 (forget) · 8 newest 8 · home 8 each (keep)
 //! answer  1 home 8 · offer, or nothing (prepared) · 2 home 8 · 0 | 1 | 2, digest 32 each (failed, mute, runs)
-//!         · 3 home 8 · report
+//!         · 3 home 8 · report · 4 home 8 · signed 8 · refused 8 · bytes of the log 8 (counted)
 //! ```
 
 use std::collections::BTreeSet;
@@ -62,6 +62,19 @@ pub enum ShardAnswer {
     Started(HomeEpoch, ShardStart),
     /// A report of the shard in a home.
     Reported(HomeEpoch, LaneEffect),
+    /// What the shard has done in a home since it started there.
+    Counted(HomeEpoch, ShardFigures),
+}
+
+/// What a shard has done in a home since it started there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ShardFigures {
+    /// Answers that it has signed.
+    pub signed: u64,
+    /// Requests that it has refused.
+    pub refused: u64,
+    /// Bytes of its log.
+    pub log_bytes: u64,
 }
 
 const BLS_KINDS: [LaneBls; 3] = [LaneBls::None, LaneBls::Aggregate, LaneBls::Threshold];
@@ -148,6 +161,9 @@ impl ShardAnswer {
             }
             ShardAnswer::Started(home, start) => of_home(2, *home, &start_bytes(start)),
             ShardAnswer::Reported(home, report) => of_home(3, *home, &report_bytes(report)?),
+            ShardAnswer::Counted(home, ShardFigures { signed, refused, log_bytes }) => {
+                of_home(4, *home, &[signed, refused, log_bytes].map(|figure| figure.to_le_bytes()).concat())
+            }
         })
     }
 
@@ -159,6 +175,12 @@ impl ShardAnswer {
             (1, _) => ShardAnswer::Prepared(home, Some(ShardOffer::parse(rest).ok()?)),
             (2, _) => ShardAnswer::Started(home, parse_start(rest)?),
             (3, _) => ShardAnswer::Reported(home, parse_report(rest).ok()?),
+            (4, _) => {
+                let (figures, []) = rest.as_chunks::<8>() else { return None };
+                let [signed, refused, log_bytes] = *figures else { return None };
+                let [signed, refused, log_bytes] = [signed, refused, log_bytes].map(u64::from_le_bytes);
+                ShardAnswer::Counted(home, ShardFigures { signed, refused, log_bytes })
+            }
             _ => return None,
         })
     }

@@ -6,7 +6,7 @@ use payments::{HomeEpoch, HomeTerms, LOG_EPOCHS, LaneBls, LaneEffect, LaneFact, 
 use primitives::Digest;
 
 use super::link::{ShardLineEffect, ShardLineEnd};
-use super::orders::{ShardAnswer, ShardOrder};
+use super::orders::{ShardAnswer, ShardFigures, ShardOrder};
 use super::pins::ShardPins;
 use crate::{ShardStart, ShardTerm};
 
@@ -131,6 +131,14 @@ impl ShardEnd {
             return Vec::new();
         }
         self.answer(&ShardAnswer::Reported(home, report))
+    }
+
+    /// What it has done in a home. Dropped if the node is away, or there is no room: the next count says more.
+    pub fn counted(&mut self, home: HomeEpoch, figures: ShardFigures) -> Vec<ShardEndEffect> {
+        if !self.link.is_met() || !self.link.has_room() {
+            return Vec::new();
+        }
+        self.answer(&ShardAnswer::Counted(home, figures))
     }
 
     fn answer(&mut self, answer: &ShardAnswer) -> Vec<ShardEndEffect> {

@@ -1,7 +1,7 @@
 //! The layouts of what a node and a shard that runs apart say.
 
 use fuzz::Target;
-use member::apart::{ShardAnswer, ShardOrder, ShardPins};
+use member::apart::{ShardAnswer, ShardFigures, ShardOrder, ShardPins};
 use payments::{Output, Recipient, ShardOffer};
 
 use crate::apart::start;
@@ -73,6 +73,7 @@ fn samples(world: &mut World) -> (Vec<ShardOrder>, Vec<ShardAnswer>) {
         ShardAnswer::Prepared(4, None),
         ShardAnswer::Prepared(4, Some(offer(LaneBls::None))),
         ShardAnswer::Prepared(4, Some(offer(LaneBls::Aggregate))),
+        ShardAnswer::Counted(4, ShardFigures { signed: 1, refused: 2, log_bytes: 3 }),
         ShardAnswer::Started(5, ShardStart::Failed),
         ShardAnswer::Started(5, ShardStart::Mute),
         ShardAnswer::Started(5, ShardStart::Runs(BTreeSet::from([exit.digest]))),

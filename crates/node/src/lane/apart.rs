@@ -3,11 +3,14 @@
 use std::collections::BTreeMap;
 
 use member::MemberInput;
-use member::apart::{NodeEnd, NodeEndEffect, ShardAnswer, ShardOrder};
+use member::apart::{NodeEnd, NodeEndEffect, ShardAnswer, ShardFigures, ShardOrder};
 use payments::{HomeEpoch, ShardOffer};
 
 use super::keys;
 use super::line::{Line, LineEvent};
+
+/// Homes of a shard whose counts are kept; fewer live at a time.
+const HOMES_COUNTED: usize = 16;
 
 /// See the module text.
 pub(crate) struct ShardApart {
@@ -15,16 +18,23 @@ pub(crate) struct ShardApart {
     end: NodeEnd,
     line: Option<Line>,
     offers: BTreeMap<HomeEpoch, ShardOffer>,
+    /// What it last counted in each home.
+    figures: BTreeMap<HomeEpoch, ShardFigures>,
 }
 
 impl ShardApart {
     pub fn new(shard: u16) -> ShardApart {
-        ShardApart { shard, end: NodeEnd::default(), line: None, offers: BTreeMap::new() }
+        ShardApart { shard, end: NodeEnd::default(), line: None, offers: BTreeMap::new(), figures: BTreeMap::new() }
     }
 
     /// Whether the shard hears what it is told at present.
     pub fn is_met(&self) -> bool {
         self.end.is_met()
+    }
+
+    /// What it last counted in each home that lives.
+    pub fn figures(&self) -> &BTreeMap<HomeEpoch, ShardFigures> {
+        &self.figures
     }
 
     /// The key that it has offered for an epoch.
@@ -37,9 +47,10 @@ impl ShardApart {
         self.offers.extend(offer.map(|offer| (epoch, offer)));
     }
 
-    /// Nothing up to this epoch is registered any more.
+    /// Nothing up to this epoch is registered or lives any more.
     pub fn forget(&mut self, epoch: HomeEpoch) {
         self.offers.retain(|of, _| *of > epoch);
+        self.figures.retain(|of, _| *of > epoch);
     }
 
     /// Orders something; what follows for the member.
@@ -120,6 +131,14 @@ impl ShardApart {
                 None
             }
             ShardAnswer::Started(home, start) => Some(MemberInput::Started(home, self.shard, start)),
+            ShardAnswer::Counted(home, figures) => {
+                self.figures.insert(home, figures);
+                // It has a few homes, whatever it says.
+                while self.figures.len() > HOMES_COUNTED {
+                    self.figures.pop_first();
+                }
+                None
+            }
             ShardAnswer::Reported(home, report) => Some(MemberInput::Reported(home, self.shard, report)),
         }
     }

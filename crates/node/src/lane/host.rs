@@ -33,6 +33,7 @@ use super::keys;
 use super::line::{LineEvent, dial};
 use super::room::ShardRoom;
 use super::seat::{LaneKeys, LaneSeat, LaneStartError, check};
+use super::shown::{self, ShownShards};
 use crate::shared::{LaneHeard, Shared};
 
 /// Maximum number of facts of blocks and reports of shards that wait for the host.
@@ -53,6 +54,8 @@ pub(crate) struct LaneHost {
     apart: BTreeMap<u16, ShardApart>,
     /// What follows from orders to them, and is given to the member after the present effects.
     later: Vec<MemberInput>,
+    /// What the operator is shown of them.
+    shown: ShownShards,
 }
 
 impl LaneHost {
@@ -74,8 +77,18 @@ impl LaneHost {
         let (member, first) = LaneMember::new(settings, &shared.read_ledger(), keys::homes(&room.directory));
         let member = member.with_apart(seat.apart.keys().copied());
         let apart = seat.apart.keys().map(|shard| (*shard, ShardApart::new(*shard))).collect();
-        let mut host =
-            LaneHost { shared, seat, room, told, heard, member, shards: BTreeMap::new(), apart, later: Vec::new() };
+        let mut host = LaneHost {
+            shared,
+            seat,
+            room,
+            told,
+            heard,
+            member,
+            shards: BTreeMap::new(),
+            apart,
+            later: Vec::new(),
+            shown: ShownShards::default(),
+        };
         for effect in first {
             if let MemberEffect::Prepare { home, makes_keys } = effect {
                 host.prepare(home, makes_keys)?;
@@ -118,6 +131,7 @@ impl LaneHost {
                 self.step(MemberInput::Certified(certified));
             }
             self.count_unreachable();
+            self.show_shards(certified);
         }
     }
 
@@ -139,6 +153,24 @@ impl LaneHost {
         let deaf = self.shards.values().filter(|shard| shard.awaits_address()).count();
         let silent = self.apart.values().filter(|apart| !apart.is_met()).count();
         self.shared.metrics.lane_shards_unreachable.set((self.member.late().max(silent) + deaf) as i64);
+    }
+
+    /// Shows how each shard stands, once a second.
+    fn show_shards(&mut self, certified: Height) {
+        if !self.shown.is_due() {
+            return;
+        }
+        // In a solo node every durable block is certified.
+        let told = certified.min(self.shared.read_ledger().height());
+        let mut all: BTreeSet<u16> = (0..self.seat.registers).chain(self.apart.keys().copied()).collect();
+        all.extend(self.shards.keys().map(|(_, shard)| *shard));
+        for shard in all {
+            let figures = match self.apart.get(&shard) {
+                Some(apart) => shown::apart(apart.is_met(), apart.figures()),
+                None => shown::here(self.shards.iter().filter(|((_, of), _)| *of == shard).map(|(at, of)| (at.0, of))),
+            };
+            self.shared.metrics.set_lane_shard(shard, self.shown.standing(shard, figures, told));
+        }
     }
 
     /// Gives the member an input, and performs what follows from it.

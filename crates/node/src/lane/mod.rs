@@ -8,3 +8,4 @@ pub(crate) mod process;
 pub(crate) mod restart;
 pub(crate) mod room;
 pub(crate) mod seat;
+mod shown;

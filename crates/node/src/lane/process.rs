@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use lane::{LaneShard, ShardError};
 use member::ShardTerm;
@@ -32,11 +32,14 @@ use super::line::{Line, LineEvent, answer};
 use super::restart::lane_closed_for;
 use super::room::{ShardReports, ShardRoom};
 use super::seat::LaneStartError;
+use super::shown::figures;
 
 /// Reports and events that wait for the shard's thread.
 const QUEUE: usize = 1_024;
 /// How often that thread looks whether it is to stop.
 const LOOK: Duration = Duration::from_millis(100);
+/// How often the node is told what the shard has done.
+const COUNT: Duration = Duration::from_secs(1);
 
 /// What one shard is started with in a process of its own.
 pub struct ShardSeat {
@@ -140,7 +143,12 @@ impl ShardProcess {
         let listen = move || answer(&listener, (&link, node), tell, || !wanted.load(Ordering::Acquire));
         let listening = std::thread::Builder::new().name("shard-listener".into()).spawn(listen);
         listening.map_err(|error| LaneStartError::Thread(error.to_string()))?;
+        let mut next_count = Instant::now();
         while !stop.load(Ordering::Acquire) {
+            if next_count <= Instant::now() {
+                next_count = Instant::now() + COUNT;
+                self.count()?;
+            }
             let effects = match self.heard.recv_timeout(LOOK) {
                 Ok(Heard::Line(event)) => self.on_line(event),
                 Ok(Heard::Reported(life, home, report)) => self.end.reported(life, home, *report),
@@ -150,6 +158,15 @@ impl ShardProcess {
             self.perform(effects)?;
         }
         Ok(())
+    }
+
+    /// Tells the node what it has done in each home.
+    fn count(&mut self) -> Result<(), LaneStartError> {
+        let counts: Vec<_> = self.homes.iter().map(|(home, shard)| (*home, figures(shard))).collect();
+        counts.into_iter().try_for_each(|(home, figures)| {
+            let effects = self.end.counted(home, figures);
+            self.perform(effects)
+        })
     }
 
     fn on_line(&mut self, event: LineEvent) -> Vec<ShardEndEffect> {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use api::UpgradeBody;
+use api::{LaneShardBody, UpgradeBody};
 use client::{ClientError, NodeClient};
 use node::config::ApartShard;
 use serde_json::json;
@@ -196,6 +196,7 @@ fn running(node: &NodeClient, settings: &Settings) -> Vec<Finding> {
         );
         findings.push(Finding::warning("version", text));
     }
+    findings.extend(lane_shards(&status.lane_shards));
     findings.push(network(node, settings));
     findings.extend(node.upgrade().ok().map(|now| rules(&now, settings.config.network.approve)));
     findings.extend((status.height > 0).then(|| clock(status.time_ms)));
@@ -219,6 +220,27 @@ fn running(node: &NodeClient, settings: &Settings) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// The shards of the payment lane, as the running node has them.
+fn lane_shards(all: &[LaneShardBody]) -> Vec<Finding> {
+    let down = all.iter().filter(|of| !of.up).map(|of| {
+        let (shard, height) = (of.shard, of.facts_height);
+        let text = match of.apart {
+            true => format!(
+                "the node is not connected to shard {shard}, which knows blocks up to {height}: start it (walras shard \
+                 --shard {shard}), or see its log. It begins no lane epoch by itself"
+            ),
+            false => format!(
+                "shard {shard} does not run, or another process has its port: the node's log names the error. It tries \
+                 again by itself"
+            ),
+        };
+        Finding::warning("shards", text)
+    });
+    let down: Vec<Finding> = down.collect();
+    let all_up = || Finding::good("shards", "every shard of this member runs and is connected");
+    if down.is_empty() { all.first().map(|_| all_up()).into_iter().collect() } else { down }
 }
 
 /// Whether the node is of the network of the home.

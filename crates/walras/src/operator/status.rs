@@ -58,6 +58,11 @@ fn lines(status: &NodeStatus, validator: Option<&ValidatorStatus>, unready: Opti
         ),
     ];
     lines.extend(status.stalled.clone());
+    let down: Vec<String> = status.lane_shards.iter().filter(|of| !of.up).map(|of| of.shard.to_string()).collect();
+    if !down.is_empty() {
+        let all = status.lane_shards.len();
+        lines.push(format!("of {all} shards of the payment lane down: {} (walras shard list)", down.join(", ")));
+    }
     lines.extend(validator.map(role));
     lines.extend(validator.and_then(|of| of.admission.clone()));
     lines

@@ -6,9 +6,10 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, ensure};
-use api::LaneBody;
+use api::{LaneBody, LaneShardBody};
 use node::HOME_PORTS;
 use payments::HomeEpoch;
 use serde_json::json;
@@ -59,13 +60,16 @@ A shard that is drained comes back first, at its address. Restart the node after
         #[arg(long, value_name = "URL")]
         server: Option<String>,
     },
-    /// List this member's shards, and the lane epochs that have them.
+    /// List this member's shards, the lane epochs that have them, and how they stand.
+    ///
+    /// A shard is up if it runs and is reached; of one that runs apart that means: its node is connected. Counts are
+    /// those since it started.
     #[command(after_help = "Example:\n  walras shard list --home ./validator-0")]
     List {
         /// The node's home.
         #[arg(long, env = "WALRAS_HOME", default_value = "walras-home")]
         home: PathBuf,
-        /// Address of a node, if not this home's.
+        /// Address of another node, which knows the epochs and not how these shards stand.
         #[arg(long, value_name = "URL")]
         server: Option<String>,
     },
@@ -174,6 +178,7 @@ fn remove(mut of: OwnShards, server: Option<String>, json: bool) -> anyhow::Resu
 }
 
 fn list(of: &OwnShards, server: Option<String>, json: bool) -> anyhow::Result<()> {
+    let standing = if server.is_none() { of.shards()? } else { Vec::new() };
     let (lane, member) = (of.ask(server)?, of.lane.member);
     let counts = ShardCounts::of(&lane, member);
     let row = |shard: u16| {
@@ -184,6 +189,7 @@ fn list(of: &OwnShards, server: Option<String>, json: bool) -> anyhow::Result<()
             "node": apart.map_or("here".into(), |apart| apart.address.clone()),
             "registers": shard < of.lane.registered_shards(),
             "epochs": counts.epochs_with(shard),
+            "standing": standing.iter().find(|of| of.shard == shard),
         })
     };
     let rows: Vec<_> = (0..of.lane.own_shards() as u16).map(row).collect();
@@ -204,8 +210,35 @@ fn list(of: &OwnShards, server: Option<String>, json: bool) -> anyhow::Result<()
         let (clients, node) = (of.own_address(shard as u16), row["node"].as_str().unwrap_or_default());
         let place = if node == "here" { "in the node".into() } else { format!("apart, at {node}") };
         println!("shard {shard:<3} {clients:<21} {place:<28} {state}");
+        let standing = standing.iter().find(|of| usize::from(of.shard) == shard);
+        standing.into_iter().for_each(|of| println!("          {}", told(of, clock_ms())));
     }
     Ok(())
+}
+
+/// How a shard stands, in a line.
+fn told(of: &LaneShardBody, now_ms: u64) -> String {
+    let LaneShardBody { up, since_ms, epoch, facts_height, signed, refused, log_bytes, .. } = of;
+    let state = if *up { "up" } else { "DOWN" };
+    let epoch = epoch.map_or("in no epoch".into(), |epoch| format!("in epoch {epoch}"));
+    let since = span(now_ms.saturating_sub(*since_ms));
+    format!(
+        "{state} for {since}, {epoch}, knows block {facts_height}; {signed} signed, {refused} refused, log {log_bytes} \
+         bytes"
+    )
+}
+
+fn span(ms: u64) -> String {
+    match ms / 1_000 {
+        seconds @ ..120 => format!("{seconds} s"),
+        seconds @ ..7_200 => format!("{} min", seconds / 60),
+        seconds @ ..172_800 => format!("{} h", seconds / 3_600),
+        seconds => format!("{} days", seconds / 86_400),
+    }
+}
+
+fn clock_ms() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
 }
 
 fn listed(epochs: &[HomeEpoch]) -> String {
@@ -239,6 +272,26 @@ impl ShardCounts {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_says_how_long_a_shard_is_down_and_what_it_knows() {
+        let of = LaneShardBody {
+            shard: 1,
+            apart: true,
+            up: false,
+            since_ms: 1_000_000,
+            epoch: Some(4),
+            facts_height: 77,
+            signed: 12,
+            refused: 3,
+            log_bytes: 4_096,
+        };
+        let line = "DOWN for 15 min, in epoch 4, knows block 77; 12 signed, 3 refused, log 4096 bytes";
+        assert_eq!(told(&of, 1_900_000), line);
+        let new = LaneShardBody { up: true, epoch: None, facts_height: 0, signed: 0, refused: 0, log_bytes: 0, ..of };
+        // Clocks of two machines differ.
+        assert_eq!(told(&new, 0), "up for 0 s, in no epoch, knows block 0; 0 signed, 0 refused, log 0 bytes");
+    }
 
     #[test]
     fn a_shard_is_over_once_no_epoch_that_counts_has_it() {

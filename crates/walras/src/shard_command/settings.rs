@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
-use api::LaneBody;
+use api::{LaneBody, LaneShardBody};
 use client::NodeClient;
 use ledger::LaneTerms;
 use node::config::{ApartShard, LaneConfig};
@@ -55,6 +55,14 @@ impl OwnShards {
     /// If it does not answer.
     pub fn ask(&self, server: Option<String>) -> anyhow::Result<LaneBody> {
         Ok(NodeClient::at(server.unwrap_or_else(|| self.http.clone())).get("/v1/lane")?)
+    }
+
+    /// How the shards of this member stand, by its node.
+    ///
+    /// # Errors
+    /// If it does not answer.
+    pub fn shards(&self) -> anyhow::Result<Vec<LaneShardBody>> {
+        Ok(NodeClient::at(self.http.clone()).status()?.lane_shards)
     }
 
     /// Where a shard of this member listens for clients.

@@ -5,6 +5,7 @@ use kernel::{DatagramFaults, Xoshiro};
 use crate::Nanos;
 use crate::bundles::BundleRules;
 use crate::node::{EdgeLie, EdgeMistake, EdgeRules};
+use crate::pace::PaceRules;
 use crate::roster::FairnessEvent;
 
 const MS: Nanos = 1_000_000;
@@ -73,7 +74,10 @@ impl EdgeSetup {
         let engine = Some(1 + below(64)).filter(|rate| *rate > u64::from(gateways));
         // A third of all edges have a batch market.
         let bundles = (seed % 3 == 1).then_some(BundleRules { edge: 1, period: 10 * MS, most: 64 });
-        let rules = EdgeRules { shape, bundles, ..EdgeSetup::rules() };
+        // Two of five pace orders, some of them slower than orders come.
+        let interval = MS / 4 * (1 + seed / 5 % 8);
+        let pace = PaceRules { interval, burst: 1 + seed % 3, waiting: 512, mistake: Default::default() };
+        let rules = EdgeRules { shape, bundles, pace: Some(pace).filter(|_| seed % 5 < 2), ..EdgeSetup::rules() };
         // Of each eight edges one has a gateway that lies.
         let lies = [EdgeLie::Ahead(40 * MS), EdgeLie::Behind(2 * MS), EdgeLie::Unseen(1_000)];
         let lie = (seed % 8 == 3).then(|| lies[(seed / 8 % 3) as usize]);
