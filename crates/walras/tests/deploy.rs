@@ -145,7 +145,7 @@ fn every_file_parses() {
 }
 
 /// Metrics by label, which a node reports only once they have a value: as registered, and as reported.
-const BY_LABEL: [(&str, &str); 4] = [
+const BY_LABEL: [(&str, &str); 5] = [
     ("submitted_transactions", "walras_submitted_transactions_total"),
     ("refused_frames", "walras_refused_frames_total"),
     ("lane_shard_up", "walras_lane_shard_up"),

@@ -215,7 +215,7 @@ impl AttackedLane {
         let directory =
             LaneDirectory { committee: self.committee.clone(), addresses: self.addresses.clone(), tls: true };
         let mut client = LaneClient::new(directory);
-        let rules = lane_of(first(&self.cluster), LaneBridge::rules);
+        let rules = lane_of(first(&self.cluster), |lane| lane.rules(0));
         let first = (payer * 3 + phase) * payments;
         let mut pay_one = |index: usize| {
             let output = Output { to: Recipient::Key(key.public()), asset: ASSET, amount: PAID };
