@@ -36,9 +36,9 @@ impl Digest {
 }
 
 /// Calls `with` with a hasher of a context, which this thread keeps: most of what is hashed is so short that hashing
-/// the context, and moving a hasher of two kilobytes, would cost more than half. Of 33 to 200 bytes the functions of one
-/// call save nothing: `blake3::derive_key` takes twice as long, and a path of one chunk, which needs a hidden interface
-/// of that crate, takes 7 to 10 percent less (a third less of exactly 64 bytes).
+/// the context, and moving a hasher of two kilobytes, would cost more than half. Of 33 to 128 bytes the functions of
+/// one call save nothing: `blake3::derive_key` takes twice as long, and a path of one chunk, which needs a hidden
+/// interface of that crate, takes 6 to 10 percent less (a third less of exactly 64 bytes).
 fn with_hasher<T>(context: &'static str, with: impl FnOnce(&mut blake3::Hasher) -> T) -> T {
     const PLACES: usize = 128;
     /// A context's address and length, which name a text that never changes, and its hasher, which is empty.

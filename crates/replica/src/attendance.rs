@@ -201,7 +201,7 @@ impl Attendance {
         let entry = PoolEntry::new(id, arrived_ms, transaction.clone());
         match pool.admit(entry, ledger) {
             Ok(()) => {
-                tracing::info!(says = ?post.says, account = %post.account, "this validator posts what it says of itself")
+                tracing::info!(says = ?post.says, account = %post.account, "posts what this validator says of itself")
             }
             Err(_) if std::mem::replace(&mut self.told, true) => {}
             Err(why) => tracing::warn!(?why, says = ?post.says, "what this validator says of itself is not accepted"),

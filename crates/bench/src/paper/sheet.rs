@@ -43,10 +43,8 @@ pub fn sheet(folder: &Path, link: &str) -> Result<String, DocumentError> {
 fn thumbnail(file: &str, id: &str, told: &Value, link: &str) -> String {
     let title = cell_text(&told["title"]);
     let (picture, label) = (format!("{link}/{file}.svg"), format!("<b>{id}</b>: {title}"));
-    format!(
-        "<td><a href=\"{picture}\"><img src=\"{picture}\" width=\"260\" alt=\"{id}: {title}\"></a><br>{label}<br>{}</td>",
-        claims(told)
-    )
+    let image = format!("<img src=\"{picture}\" width=\"260\" alt=\"{id}: {title}\">");
+    format!("<td><a href=\"{picture}\">{image}</a><br>{label}<br>{}</td>", claims(told))
 }
 
 /// How its claims stand, in words.

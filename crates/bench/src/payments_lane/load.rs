@@ -13,18 +13,11 @@ use payments::{
 use primitives::{Digest, PublicKey};
 use serde_json::{Value, json};
 
-use super::share::{Share, TOGETHER};
+use super::share::{Load, Share, TOGETHER};
 use super::{Costs, LaneVariant, RunningShard};
 use crate::consensus::processor;
 use crate::exchange::Error;
 use crate::lane_rows::cpu;
-
-/// One request.
-pub(super) struct Load {
-    pub(super) digest: Digest,
-    pub(super) owner: PublicKey,
-    pub(super) request: Vec<u8>,
-}
 
 pub(super) fn loads(payments: &[SignedPayment]) -> Result<Vec<Load>, Error> {
     let load = |payment: &SignedPayment| {

@@ -10,8 +10,14 @@ use std::sync::{Condvar, Mutex, OnceLock};
 use payments::LaneCommittee;
 use primitives::Digest;
 
-use super::load::Load;
 use crate::exchange::Error;
+
+/// One request.
+pub(super) struct Load {
+    pub(super) digest: Digest,
+    pub(super) owner: PublicKey,
+    pub(super) request: Vec<u8>,
+}
 
 /// Number of requests that are sent together.
 pub(super) const TOGETHER: usize = 64;

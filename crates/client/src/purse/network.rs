@@ -15,31 +15,11 @@ use super::error::{Invalid, PurseError};
 use super::files::{BOARDS, EPOCHS, TERMS, read_json_or, write_json};
 use super::pinned::{PinnedLane, PinnedMoney};
 use super::registrations::{registration, registration_body};
-use super::terms::ToldTerms;
+use super::terms::{LaneMoney, ToldTerms};
 use super::trust::LedgerTrust;
 use crate::error::ClientError;
 use crate::hexadecimal::hex_bytes;
 use crate::node::NodeClient;
-
-/// An asset of the lane, on the terms of some epoch.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LaneMoney {
-    /// Its number.
-    pub asset: AssetId,
-    /// Its symbol.
-    pub symbol: String,
-    /// Decimal places shown to people.
-    pub decimals: u8,
-    /// Its fee, and the minimum of an output.
-    pub rule: AssetRule,
-}
-
-impl LaneMoney {
-    /// An amount in decimals with its symbol.
-    pub fn money(&self, units: Amount) -> String {
-        format!("{} {}", format_units(units, self.decimals), self.symbol)
-    }
-}
 
 /// Keys of lane epochs by epoch and member: those that the ledger has registered.
 type EpochKeys = BTreeMap<(HomeEpoch, u8), LaneRegistration>;

@@ -208,7 +208,7 @@ mod tests {
     };
     use primitives::{Address, SecretKey};
 
-    use super::super::network::LaneMoney;
+    use super::super::terms::LaneMoney;
     use super::*;
 
     fn network() -> (LaneNetwork, Vec<SecretKey>) {

@@ -9,10 +9,29 @@ use std::collections::BTreeMap;
 
 use api::LaneTermsBody;
 use payments::{AssetRule, HomeEpoch};
-use primitives::{AssetId, LANE_DEPOSITS};
+use primitives::{Amount, AssetId, LANE_DEPOSITS, format_units};
 
 use super::error::{Invalid, PurseError};
-use super::network::LaneMoney;
+
+/// An asset of the lane, on the terms of some epoch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LaneMoney {
+    /// Its number.
+    pub asset: AssetId,
+    /// Its symbol.
+    pub symbol: String,
+    /// Decimal places shown to people.
+    pub decimals: u8,
+    /// Its fee, and the minimum of an output.
+    pub rule: AssetRule,
+}
+
+impl LaneMoney {
+    /// An amount in decimals with its symbol.
+    pub fn money(&self, units: Amount) -> String {
+        format!("{} {}", format_units(units, self.decimals), self.symbol)
+    }
+}
 
 /// Terms of an asset from a lane epoch on.
 #[derive(Clone, Debug, PartialEq, Eq)]

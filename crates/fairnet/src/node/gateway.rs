@@ -6,8 +6,7 @@ use std::sync::Arc;
 
 use super::presence::Presence;
 use super::probes::Prober;
-use super::stamping::{OWN, UnstampedOrder};
-use super::{EdgeCounters, EdgeEffect, EdgeInput, EdgeMistake, EdgeRules, LinkEnd, ShownPacket};
+use super::{EdgeCounters, EdgeEffect, EdgeInput, EdgeMistake, EdgeRules, LinkEnd, NewEdgeOrder, ShownPacket};
 use crate::Nanos;
 use crate::classes::Stamps;
 use crate::deadlines::DelayMeter;
@@ -22,7 +21,7 @@ use crate::packet::{PacketHeader, PacketKey, RewindRequest};
 use crate::relay::FirstCopy;
 use crate::roster::{FairnessEvent, MemberRole};
 use crate::seating::{EdgePlace, MemberId, ROOT_MEMBER, Seat, Seating};
-use crate::tokens::Tokens;
+use crate::tokens::{OrderToken, Tokens};
 
 /// A packet in sequence: when the root sent it, when it came, whether the root calls it unfair, and its payload.
 #[derive(Clone, Debug)]
@@ -41,6 +40,21 @@ struct GatewayFeed {
     /// `None` until the root has said where to begin; packets wait in `early`.
     gaps: Option<Gaps<Arrived>>,
     early: Vec<(u64, Nanos, Arrived)>,
+}
+
+/// The merge of a gateway has one stream.
+pub(super) const OWN: u32 = 0;
+
+/// An order that has its token, and no stamp yet.
+#[derive(Debug)]
+pub(super) struct UnstampedOrder {
+    pub(super) order: NewEdgeOrder,
+    pub(super) token: OrderToken,
+    /// The last packet that its participant had been shown.
+    pub(super) md_seq: u64,
+    pub(super) at: Nanos,
+    /// For the mistake of stamping before the pace.
+    pub(super) early: Option<Nanos>,
 }
 
 /// Packets that a newcomer keeps until it knows where to begin.

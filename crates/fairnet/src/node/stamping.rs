@@ -1,5 +1,6 @@
 //! How a gateway takes an order of its participant: a token, the pace, a stamp.
 
+use super::gateway::{OWN, UnstampedOrder};
 use super::{EdgeEffect, EdgeMistake, GatewayNode, NewEdgeOrder};
 use crate::Nanos;
 use crate::hop::HopInput;
@@ -7,22 +8,6 @@ use crate::key::{MergeKey, Sequenced};
 use crate::link::EdgeOrder;
 use crate::merge::MergeInput;
 use crate::pace::{Pace, PaceEffect, PaceInput, PaceRules};
-use crate::tokens::OrderToken;
-
-/// The merge of a gateway has one stream.
-pub(super) const OWN: u32 = 0;
-
-/// An order that has its token, and no stamp yet.
-#[derive(Debug)]
-pub(super) struct UnstampedOrder {
-    order: NewEdgeOrder,
-    token: OrderToken,
-    /// The last packet that its participant had been shown.
-    md_seq: u64,
-    at: Nanos,
-    /// For the mistake of stamping before the pace.
-    early: Option<Nanos>,
-}
 
 impl GatewayNode {
     /// Takes an order, unless too many wait for the pace or an acknowledgement. Its token says where in the feed it was

@@ -10,7 +10,7 @@ use payments::HomeEpoch;
 use primitives::Height;
 use readers::metrics::LaneShardFigures;
 
-use crate::shared::clock_ms;
+use crate::chain_clock::clock_ms;
 
 /// How often it is renewed.
 const EVERY: Duration = Duration::from_secs(1);
