@@ -9,7 +9,7 @@ use payments::{
     AssetRule, HomeEpoch, LaneCommittee, LaneRefusal, LaneRegistration, LaneRules, Quorums, VALIDATORS_MAX,
     with_told_board,
 };
-use primitives::{Amount, AssetId, Digest, PublicKey, format_units, parse_units};
+use primitives::{Amount, AssetId, Digest, PublicKey, parse_units};
 
 use super::error::{Invalid, PurseError};
 use super::files::{BOARDS, EPOCHS, TERMS, read_json_or, write_json};
