@@ -916,8 +916,7 @@ class ProposeLaneTerms(Operation):
     fee: int
     """What each payment leaves in escrow; zero stays zero."""
     deposits: str
-    """``taken``, or ``refused``: then nothing enters any more, and what is in the lane is paid and leaves as
-    ever."""
+    """``taken``, or ``refused``: then nothing enters, and what is in the lane is paid and leaves as ever."""
     outflow_most: int
     """The most that leaves at once beyond what enters; 0 for no limit."""
     outflow_per_height: int
