@@ -4,11 +4,6 @@
 use doors::DeveloperRefusal;
 use ledger::TIME_MAX_MS;
 
-/// Milliseconds since 1970, from this machine's clock.
-pub(crate) fn clock_ms() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64
-}
-
 /// See the module text. Times are milliseconds since 1970, `clock_ms` is that of the machine.
 #[derive(Default)]
 pub(crate) struct ChainClock {

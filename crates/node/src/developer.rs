@@ -47,13 +47,13 @@ use store::StoreError;
 
 use crate::candles::remember_candles;
 use crate::chain_clock::ChainClock;
-use crate::chain_clock::clock_ms;
 use crate::executor::{Executor, milliseconds};
 use crate::pipeline::follow_one;
 use crate::pool::Answered;
 use crate::producer::select_pending;
 use crate::publisher::publish_one;
 use crate::recovery::recover_views;
+use crate::shared::clock_ms;
 use crate::shared::{ExchangeError, RootsAt, Shared};
 
 /// Maximum number of snapshots kept.

@@ -12,8 +12,8 @@ use primitives::link_key;
 use replica::{FrameBytes, Input, Network, Sight};
 use transport::{Event, LinkReason, LinkStream, Peer, Transport, TransportError, TransportSettings};
 
-use crate::chain_clock::clock_ms;
 use crate::inbox::InboxSender;
+use crate::shared::clock_ms;
 
 /// Maximum number of events that wait for the loop besides its inputs.
 const EVENTS: usize = 64;

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use primitives::{Height, Superblock, TransactionId};
 use replica::{BlockJob, LifeInput, Mempool, PoolEntry, ProposedSection};
 
-use crate::chain_clock::clock_ms;
 use crate::executor::Executor;
 use crate::pipeline::{apply, show};
+use crate::shared::clock_ms;
 use crate::shared::{ExchangeError, Shared};
 
 /// Maximum bytes of Ethereum transactions in a block.

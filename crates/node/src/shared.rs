@@ -33,6 +33,11 @@ use crate::recovery::Recovered;
 use crate::venue::line::VenueLine;
 use crate::verified::Verified;
 
+/// Milliseconds since 1970, from this machine's clock.
+pub(crate) fn clock_ms() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64
+}
+
 /// Why a node cannot start or continue.
 #[derive(Debug, thiserror::Error)]
 pub enum ExchangeError {

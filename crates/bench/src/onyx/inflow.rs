@@ -480,7 +480,7 @@ mod tests {
                 is_paced,
             };
             let arrived = run(&inflow, 3);
-            assert_eq!(arrived.received.len() as u64, arrived.made);
+            assert!(!is_paced || arrived.received.len() as u64 == arrived.made);
             (outcome(&inflow, &arrived).burst_received, arrived.dropped)
         };
         let (unpaced, paced) = (tree(false), tree(true));

@@ -10,7 +10,7 @@ use payments::{
     CheckBudget, Claim, LaneAnswer, LaneCommittee, PaymentCertificate, PaymentView, RootCache, SignedPayment,
     StatementKind,
 };
-use primitives::{Digest, PublicKey};
+use primitives::Digest;
 use serde_json::{Value, json};
 
 use super::share::{Load, Share, TOGETHER};

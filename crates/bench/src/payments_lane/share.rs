@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, OnceLock};
 
 use payments::LaneCommittee;
-use primitives::Digest;
+use primitives::{Digest, PublicKey};
 
 use crate::exchange::Error;
 

@@ -34,7 +34,7 @@ use super::line::{LineEvent, dial};
 use super::room::ShardRoom;
 use super::seat::{LaneKeys, LaneSeat, LaneStartError, check};
 use super::shown::{self, ShownShards};
-use crate::shared::{LaneHeard, Shared};
+use crate::shared::{LaneHeard, Shared, clock_ms};
 
 /// Maximum number of facts of blocks and reports of shards that wait for the host.
 const HOST_QUEUE: usize = 1_024;
@@ -169,7 +169,7 @@ impl LaneHost {
                 Some(apart) => shown::apart(apart.is_met(), apart.figures()),
                 None => shown::here(self.shards.iter().filter(|((_, of), _)| *of == shard).map(|(at, of)| (at.0, of))),
             };
-            self.shared.metrics.set_lane_shard(shard, self.shown.standing(shard, figures, told));
+            self.shared.metrics.set_lane_shard(shard, self.shown.standing(clock_ms(), (shard, figures), told));
         }
     }
 

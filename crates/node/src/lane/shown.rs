@@ -10,8 +10,6 @@ use payments::HomeEpoch;
 use primitives::Height;
 use readers::metrics::LaneShardFigures;
 
-use crate::chain_clock::clock_ms;
-
 /// How often it is renewed.
 const EVERY: Duration = Duration::from_secs(1);
 
@@ -33,11 +31,17 @@ impl ShownShards {
         is_due
     }
 
-    /// How a shard stands. `told` is the height of the last block whose facts the node has sent to shards that are up.
-    pub fn standing(&mut self, shard: u16, figures: LaneShardFigures, told: Height) -> LaneShardFigures {
+    /// How a shard stands at this time, in milliseconds since 1970. `told` is the height of the last block whose facts
+    /// the node has sent to shards that are up.
+    pub fn standing(
+        &mut self,
+        now_ms: u64,
+        (shard, figures): (u16, LaneShardFigures),
+        told: Height,
+    ) -> LaneShardFigures {
         let before = self.shards.get(&shard);
         let is_same = before.is_some_and(|before| before.is_up == figures.is_up);
-        let since_ms = before.filter(|_| is_same).map_or_else(clock_ms, |before| before.since_ms);
+        let since_ms = before.filter(|_| is_same).map_or(now_ms, |before| before.since_ms);
         let facts_height = if figures.is_up { told } else { before.map_or(0, |before| before.facts_height) };
         let standing = LaneShardFigures { since_ms, facts_height, ..figures };
         self.shards.insert(shard, standing);
@@ -86,14 +90,14 @@ mod tests {
     fn a_shard_that_goes_keeps_its_height_and_says_since_when() {
         let mut shown = ShownShards::default();
         let counted = |signed| BTreeMap::from([(3, ShardFigures { signed, refused: 1, log_bytes: 10 })]);
-        let up = shown.standing(1, apart(true, &counted(5)), 40);
+        let up = shown.standing(100, (1, apart(true, &counted(5))), 40);
         assert_eq!((up.is_up, up.facts_height, up.signed, up.epoch), (true, 40, 5, Some(3)));
-        let later = shown.standing(1, apart(true, &counted(9)), 50);
-        assert_eq!((later.since_ms, later.facts_height, later.signed), (up.since_ms, 50, 9));
-        let down = shown.standing(1, apart(false, &counted(9)), 60);
+        let later = shown.standing(200, (1, apart(true, &counted(9))), 50);
+        assert_eq!((later.since_ms, later.facts_height, later.signed), (100, 50, 9));
+        let down = shown.standing(300, (1, apart(false, &counted(9))), 60);
         assert_eq!((down.is_up, down.facts_height, down.signed), (false, 50, 9), "it heard nothing of block 60");
-        assert!(down.since_ms >= later.since_ms);
-        let back = shown.standing(1, apart(true, &BTreeMap::new()), 70);
+        assert_eq!(down.since_ms, 300);
+        let back = shown.standing(400, (1, apart(true, &BTreeMap::new())), 70);
         assert_eq!((back.is_up, back.facts_height, back.epoch), (true, 70, None));
     }
 
