@@ -180,7 +180,7 @@ const SOLO: [Row; 52] = [
     solo(EngineMistake::ListingFeesFound, 2, "are asked for"),
     solo(EngineMistake::NamesCopied, 6, "could be taken for"),
     solo(EngineMistake::WordsCountTwice, 15, "waits, but by the votes"),
-    solo(EngineMistake::LastCommitteeDecides, 71, "waits, but by the votes"),
+    solo(EngineMistake::LastCommitteeDecides, 55, "waits, but by the votes"),
     solo(EngineMistake::ActsEarly, 23, "the parameters are"),
     solo(EngineMistake::ProposalsNeverEnd, 39, "is open, but by the receipts"),
     solo(EngineMistake::WordsOutliveProposal, 7, "is open, but by the receipts"),
