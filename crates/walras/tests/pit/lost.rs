@@ -197,7 +197,8 @@ pub(crate) fn numbers(market: &mut Market) {
     messages.push(encoded(OuchInbound::MassCancel(mass), Vec::new()));
     journal_alone(market, key, &messages);
     let first = orders[0].order.number.reference;
-    let lost: Vec<(u32, u16)> = (first..=market.next).map(|number| (number, pit::codes::LOST)).collect();
+    // The door has responded to the request by itself: that is its one answer.
+    let lost: Vec<(u32, u16)> = (first..mass.user_ref).map(|number| (number, pit::codes::LOST)).collect();
     let rejected = |message: &OuchMessage<OuchOutbound>| rejected(message).filter(|(number, _)| *number >= first);
 
     // The node is killed again as soon as it has answered, or before.
@@ -216,6 +217,10 @@ pub(crate) fn numbers(market: &mut Market) {
             assert!(matches!(session.told[before].body, OuchOutbound::CancelReject(_)), "{:?}", session.told);
             let answers: Vec<(u32, u16)> = session.told.iter().filter_map(&rejected).collect();
             assert_eq!(answers, lost);
+            let responded = |message: &&OuchMessage<OuchOutbound>| {
+                matches!(message.body, OuchOutbound::MassCancelResponse(of) if of.user_ref == mass.user_ref)
+            };
+            assert_eq!(session.told.iter().filter(responded).count(), 1);
         }
         drop(market.node.take());
     }
