@@ -80,7 +80,7 @@ mod tests {
         let report = json!({"suite": "s", "rows": [
             {"n": 1, "t": {"a": 0.5}}, {"x": [1, 2]}, {"n": 20, "t": {"a": null}},
         ]});
-        assert_eq!(text(&report), "suite: s\n\nn         1  20\nt.a  0.5   -\n\nx  1, 2\n");
+        assert_eq!(text(&report), "suite: s\n\nn      1  20\nt.a  0.5   -\n\nx  1, 2\n");
         let long = "a".repeat(33);
         assert_eq!(text(&json!({"rows": [{"n": 1, "text": long}]})), format!("\nn: 1; text: {long}\n"));
     }
