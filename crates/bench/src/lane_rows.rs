@@ -665,10 +665,6 @@ mod tests {
             let row = schemes.iter().find(|row| row["validators"] == n && row["scheme"] == scheme).expect("a row");
             row["cpu_us_per_payment"].as_f64().expect("a number")
         };
-        // A naive certificate has a signature of each of 19 for every payment; a tree's roots hold for all of its
-        // payments.
-        assert!(cost(28, "naive") > cost(28, "merkle"), "{schemes:?}");
-        assert!(cost(28, "naive") > cost(4, "naive"), "{schemes:?}");
         for row in schemes {
             let number = |name: &str| row[name].as_f64().expect("a number");
             assert!((number("cpu_us_per_payment") * number("payments_per_second_and_core") / 1e6 - 1.0).abs() < 0.01);

@@ -73,6 +73,11 @@ struct Room {
     roots: Roots,
 }
 
+/// What one of so many takes.
+fn row(what: &str, count: usize, memory: u64, disk: u64) -> Value {
+    json!({ "what": what, "count": count, "resident_bytes_each": memory, "checkpoint_bytes_each": disk })
+}
+
 /// Bytes that one of `count` takes, of what was added in between.
 fn each(before: u64, after: u64, count: usize) -> u64 {
     after.saturating_sub(before) / count.max(1) as u64
@@ -106,7 +111,6 @@ fn run(options: &RoomOptions, folder: &Path, say: &mut BenchSteps) -> Result<Val
     let slots = room.write_slots(options.slots)?;
     let (after, then_on_disk) = (resident_bytes()?, room.checkpoint_bytes(&folder.join("slots"))?);
     let offers = room.ledger.book().len();
-    let row = |what: &str, count: usize, memory: u64, disk: u64| json!({ "what": what, "count": count, "resident_bytes_each": memory, "checkpoint_bytes_each": disk });
     Ok(json!({
         "rows": [
             row("account with two assets", options.accounts, each(empty, with_accounts, options.accounts),
