@@ -188,8 +188,7 @@ pub(crate) fn numbers(market: &mut Market) {
         OuchOutbound::Accepted(of) => Some(of.user_ref),
         _ => None,
     };
-    let is_its = |message| accepted(message) == Some(reference);
-    session.until(|told| told.iter().any(is_its));
+    session.until(|told| told.iter().filter_map(accepted).any(|number| number == reference));
 
     // The root never hears of orders, a replacement and a request to end all.
     drop(market.node.take());
