@@ -225,6 +225,7 @@ pub(super) const EXHIBITS: &[Exhibit] = &[
             "a proxy forwards at 0.9 of the raw loop's rate",
             ClaimShape::RatioAtLeast { over: "proxy, packets/s", under: "raw loop, packets/s", least: 0.9 },
         )],
+        unmet: claims::PROXY_UNMET,
         ..onyx("proxy-rate", "appendix D", "a proxy against the raw loop", Measured, sockets::proxy_rates)
     },
     Exhibit {
@@ -247,6 +248,7 @@ pub(super) const EXHIBITS: &[Exhibit] = &[
     },
     Exhibit {
         claims: claims::SEQUENCER_RATE,
+        unmet: claims::SEQUENCER_UNMET,
         ..onyx(
             "sequencer-rate",
             "§5.1",

@@ -117,8 +117,8 @@ pub(super) const BLS: &[ShapeClaim] = &[
     )
     .only(&[("scheme", "bls")]),
     ShapeClaim::of(
-        "§4.1: and than trees from more than 475; here from between 100 and 2,000",
-        ClaimShape::Crosses { x: "validators", falling: "bls ns", rising: "merkle ns", least: 100.0, most: 2_000.0 },
+        "§4.1: and than trees from more than 475; here from between 100 and 4,000",
+        ClaimShape::Crosses { x: "validators", falling: "bls ns", rising: "merkle ns", least: 100.0, most: 4_000.0 },
     )
     .only(&[("scheme", "bls")]),
 ];
