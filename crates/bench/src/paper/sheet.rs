@@ -26,16 +26,16 @@ pub fn sheet(folder: &Path, link: &str) -> Result<String, DocumentError> {
     let mut page = HEAD.to_owned();
     for paper in Paper::ALL {
         let all = exhibits(paper);
-        let _ = write!(page, "\n## {}: {}\n\n<table>\n", paper.title(), all.len());
+        let [head, rule] = ["|  ", "|---"].map(|cell| cell.repeat(ACROSS) + "|");
+        let _ = write!(page, "\n## {}: {}\n\n{head}\n{rule}\n", paper.title(), all.len());
         for row in all.chunks(ACROSS) {
-            page += "<tr>";
+            page += "|";
             for exhibit in row {
                 let told = read(folder, &exhibit.file())?;
                 page += &thumbnail(&exhibit.file(), exhibit.id, &told, link);
             }
-            page += "</tr>\n";
+            page += "\n";
         }
-        page += "</table>\n";
     }
     Ok(page)
 }
@@ -44,7 +44,7 @@ fn thumbnail(file: &str, id: &str, told: &Value, link: &str) -> String {
     let title = cell_text(&told["title"]);
     let (picture, label) = (format!("{link}/{file}.svg"), format!("<b>{id}</b>: {title}"));
     let image = format!("<img src=\"{picture}\" width=\"260\" alt=\"{id}: {title}\">");
-    format!("<td><a href=\"{picture}\">{image}</a><br>{label}<br>{}</td>", claims(told))
+    format!(" <a href=\"{picture}\">{image}</a><br>{label}<br>{} |", claims(told))
 }
 
 /// How its claims stand, in words.
@@ -83,6 +83,6 @@ mod tests {
         for name in &all {
             assert_eq!(page.matches(&format!("src=\"figures/{name}.svg\"")).count(), 1, "{name}");
         }
-        assert_eq!(page.matches("claims: 1 hold<").count(), all.len());
+        assert_eq!(page.matches("claims: 1 hold |").count(), all.len());
     }
 }

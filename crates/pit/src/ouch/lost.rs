@@ -43,8 +43,9 @@
 //!
 //! # Open
 //!
-//! `walras-lab sim --market --seeds 200` shows that the first property does not hold yet: with seeds 70, 82, 118, 164 and 192
-//! a number is rejected twice, with 58 and 63 a bridge of plain OUCH never answers its first number.
+//! The first property does not hold yet behind a bridge, as `walras-lab sim --market --seeds 200` shows. With seeds 70,
+//! 82, 118, 164 and 192 a replacement comes again after its rejection, and is rejected once more, since nothing is left
+//! to replace. With 58 and 63 a bridge of plain OUCH never answers its first number.
 //!
 //! # Deviations
 //!
