@@ -34,8 +34,9 @@ pub struct OuchMachineTurn {
 pub struct OuchMachine {
     gather: Gather,
     log: SoupLog,
-    /// Numbers that this machine has refused by itself. One that comes again is a repetition and never leaves.
-    refused: BTreeSet<u32>,
+    /// Numbers that the venue has answered, or this machine has refused by itself. One that comes again is a repetition
+    /// and never leaves.
+    answered: BTreeSet<u32>,
     /// When the log's session began, which names it.
     began_ms: u64,
     /// The participant's connection.
@@ -56,7 +57,7 @@ impl OuchMachine {
     /// A machine without a participant, whose session is named by the time.
     pub fn new(settings: &BridgeSettings, now_ms: u64) -> OuchMachine {
         let (gather, log) = (Gather::new(settings), SoupLog::new(named(now_ms)));
-        OuchMachine { gather, log, refused: BTreeSet::new(), began_ms: now_ms, server: None, venue: None }
+        OuchMachine { gather, log, answered: BTreeSet::new(), began_ms: now_ms, server: None, venue: None }
     }
 
     /// When its session began, which names it: a machine that takes the place of this one begins later.
@@ -110,7 +111,7 @@ impl OuchMachine {
         tracing::info!("the venue has a new session: the bridge's begins with message 1, too");
         self.began_ms = at.now_ms().max(self.began_ms + 1);
         self.log = SoupLog::new(named(self.began_ms));
-        self.refused.clear();
+        self.answered.clear();
         self.gather.forget();
         OuchMachineTurn { close: self.leave().close, ..turn }
     }
@@ -131,12 +132,22 @@ impl OuchMachine {
 
     /// A number that the venue has answered is in use, also if this machine was not there to pass it on.
     fn note(&mut self, body: &OuchOutbound) {
-        match body {
-            OuchOutbound::Accepted(of) => self.gather.use_number(of.user_ref),
-            OuchOutbound::Replaced(of) => self.gather.use_number(of.user_ref),
-            OuchOutbound::Rejected(of) => self.gather.use_number(of.user_ref),
-            OuchOutbound::MassCancelResponse(of) => self.gather.use_number(of.user_ref),
-            _ => {}
+        let answered = match body {
+            OuchOutbound::Accepted(of) => of.user_ref,
+            OuchOutbound::Replaced(of) => of.user_ref,
+            OuchOutbound::Rejected(of) => of.user_ref,
+            OuchOutbound::MassCancelResponse(of) => of.user_ref,
+            _ => return,
+        };
+        self.answer(answered);
+    }
+
+    /// A number has its answer: it is in use, and what comes under it again is ignored.
+    fn answer(&mut self, number: u32) {
+        self.gather.use_number(number);
+        self.answered.insert(number);
+        if self.answered.len() as u64 > MESSAGES {
+            self.answered.pop_first();
         }
     }
 
@@ -174,7 +185,7 @@ impl OuchMachine {
 
     fn sign(&mut self, at: &BridgeMoment, message: &[u8], turn: &mut OuchMachineTurn) {
         let number = OuchMessage::<OuchInbound>::decode(message).ok().and_then(|read| read.body.new_user_ref());
-        if number.is_some_and(|number| self.refused.contains(&number)) {
+        if number.is_some_and(|number| self.answered.contains(&number)) {
             return;
         }
         if at.news.is_none() {
@@ -215,11 +226,7 @@ impl OuchMachine {
     /// Tells a refusal of this machine's own.
     fn refuse(&mut self, at: &BridgeMoment, rejected: Vec<u8>, turn: &mut OuchMachineTurn) {
         if let Ok(OuchMessage { body: OuchOutbound::Rejected(of), .. }) = OuchMessage::decode(&rejected) {
-            self.gather.use_number(of.user_ref);
-            self.refused.insert(of.user_ref);
-            if self.refused.len() as u64 > MESSAGES {
-                self.refused.pop_first();
-            }
+            self.answer(of.user_ref);
         }
         self.tell(at, rejected, turn);
     }
