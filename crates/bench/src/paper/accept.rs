@@ -79,7 +79,7 @@ pub(super) const EXHIBITS: &[Exhibit] = &[
             ("28 validators", "22,015; 44,764; 80,917", QUOTED),
         ],
         claims: claims::TABLE_2,
-        unmet: &[],
+        unmet: claims::TABLE_2_UNMET,
         points: &[
             ("the paper, validators 4", FOUR),
             ("the paper, validators 10", &[(1.0, 34_451.0), (2.0, 72_079.0), (4.0, 141_767.0)]),

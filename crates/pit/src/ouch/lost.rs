@@ -43,9 +43,8 @@
 //!
 //! # Open
 //!
-//! The first property does not hold yet behind a bridge, as `walras-lab sim --market --seeds 200` shows. With seeds 70,
-//! 82, 118, 164 and 192 a replacement comes again after its rejection, and is rejected once more, since nothing is left
-//! to replace. With 58 and 63 a bridge of plain OUCH never answers its first number.
+//! The first property does not hold yet behind a bridge: with seeds 58, 63 and 70 of `walras-lab sim --market` a bridge of
+//! plain OUCH never answers a number.
 //!
 //! # Deviations
 //!

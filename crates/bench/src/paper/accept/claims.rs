@@ -89,6 +89,12 @@ pub(super) const TABLE_2: &[ShapeClaim] = &[
     .by(&["how"]),
 ];
 
+pub(super) const TABLE_2_UNMET: &[(&str, &str)] = &[(
+    PROCESSOR.says,
+    "28 validators of four shards together are 112 shards with their threads on these cores, where switches between \
+     them cost an eighth; each alone costs what one does",
+)];
+
 pub(super) const TREES: &[ShapeClaim] = &[
     ShapeClaim::of(
         "§3.3: with small trees signatures dominate: a tree of 64 costs a third or less of none",
