@@ -43,8 +43,8 @@
 //!
 //! # Open
 //!
-//! The first property does not hold yet behind a bridge: with seeds 58, 63 and 70 of `walras-lab sim --market` a bridge of
-//! plain OUCH never answers a number.
+//! The first property does not hold yet behind a bridge: with seeds 58, 63 and 70 of `walras-lab sim --market` a bridge
+//! of plain OUCH never answers a number.
 //!
 //! # Deviations
 //!

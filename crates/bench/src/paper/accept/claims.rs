@@ -91,8 +91,8 @@ pub(super) const TABLE_2: &[ShapeClaim] = &[
 
 pub(super) const TABLE_2_UNMET: &[(&str, &str)] = &[(
     PROCESSOR.says,
-    "28 validators of four shards together are 112 shards with their threads on these cores, where switches between \
-     them cost an eighth; each alone costs what one does",
+    "28 validators of four shards together are 112 shards with their threads on these cores: 1.13; each alone costs what \
+     one does",
 )];
 
 pub(super) const TREES: &[ShapeClaim] = &[
