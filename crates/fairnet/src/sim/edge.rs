@@ -307,7 +307,7 @@ impl World {
             EdgeEffect::Report(bytes) => self.audit.reported(member, payload_number(&bytes).unwrap_or(u64::MAX)),
             // A pace keeps the order in which they were made.
             EdgeEffect::Stamped(_, stamp) => {
-                let body = self.machine(member).unstamped.pop_front().unwrap_or_default();
+                let body = self.machine(member).unstamped.pop_front().expect("a stamp is of an order that was made");
                 self.audit.made(member, stamp, &body);
             }
             EdgeEffect::OrderRefused => drop(self.machine(member).unstamped.pop_back()),
