@@ -128,6 +128,8 @@ pub(crate) async fn serve(
             continue;
         };
         if let Some(visit) = door.visitors.admit(from.ip()) {
+            // A small message behind another one would wait until the client has acknowledged that, up to 40 ms.
+            drop(stream.set_nodelay(true));
             open.spawn(door.clone().welcome(stream, visit));
         }
     }

@@ -1,7 +1,8 @@
-//! What is inside envelopes, and envelopes. The seeds are the vectors of `docs/sealed-vectors.json`.
+//! What is inside envelopes, envelopes, and frames about opened ones. The seeds are the vectors of `docs/sealed-vectors.json`.
 
 use fuzz::Target;
 use primitives::Digest;
+use replica::UnsealFrame;
 use sealing::{BoxSize, Envelope, Label, OpeningKey, SealedText};
 use serde_json::Value;
 
@@ -43,5 +44,17 @@ fn points_and_keys() {
         let point = bytes.try_into().map_err(|_| "another length".to_string())?;
         Envelope::new(BoxSize::Small, point, vec![0; 512]).map_err(|fault| fault.to_string())?;
         Ok("a point".into())
+    });
+}
+
+#[test]
+fn frames_about_opened_envelopes() {
+    let points: Vec<OpeningKey> = (0..64).map(|seed| OpeningKey([seed; 48])).collect();
+    let shares = UnsealFrame::Shares { height: 7, points: points[..2].into() };
+    let frames = [UnsealFrame::Ask(u64::MAX), shares, UnsealFrame::Keys { height: 9, points: points.into() }];
+    Target::new("unseal-frame", frames.iter().map(UnsealFrame::to_bytes).collect()).run(|bytes| {
+        let frame = UnsealFrame::from_bytes(bytes).map_err(|error| error.to_string())?;
+        assert_eq!(frame.to_bytes(), bytes, "a second encoding");
+        Ok(format!("{:?}", std::mem::discriminant(&frame)))
     });
 }

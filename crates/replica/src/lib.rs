@@ -71,6 +71,7 @@ pub mod recovery;
 mod restarted;
 mod settings;
 pub mod state_sync;
+pub mod unsealing;
 
 /// How far a validator is, as its clients read it.
 pub use api::{PeerStatus, ValidatorStatus};
@@ -100,6 +101,7 @@ pub use recovery::{
 pub use restarted::begin_again;
 pub use settings::{Defect, ReplicaSettings};
 pub use state_sync::{Own, StateEffect, StateSync};
+pub use unsealing::{UnsealEffect, UnsealFrame, UnsealInput, UnsealMistake, Unsealer};
 
 /// The Borsh encoding of a value.
 pub fn encode<T: borsh::BorshSerialize>(value: &T) -> Vec<u8> {

@@ -5,7 +5,7 @@
 //! Once a block is decided, enough seats together make the key of each envelope in it. What is in the envelopes then
 //! goes into the batch of that very block.
 //!
-//! This crate is the cryptography, and has no state: sealing, the opening key of an envelope, opening. Who makes keys
+//! This crate is the cryptography, and has no state: sealing, opening keys and their shares, opening. Who makes keys
 //! when, and what opened operations do, is decided elsewhere.
 //!
 //! # The scheme
@@ -18,6 +18,7 @@
 //!   and U ([`EnvelopeTerms::label`]). All of it is signed by the signer, and is seen by a validator before it votes.
 //! - *Seal*. The client draws 32 bytes. r is a scalar out of a hash of them and the text; U = r·G2. The secret is
 //!   K = H(e(r·H₁(L), P) · L), where P is the committee's key. The box is the text XOR the stream of K.
+//! - *Shares*. Each holder signs the label with its share of s. Any t shares are combined into the key ([`combine`]).
 //! - *Open*. The key is s·H₁(L), where s is the committee's secret. e(s·H₁(L), U) is the same element of the target
 //!   group.
 //! - *Text*. A count of at most 32, signed operations behind their lengths, and zeros up to the size of the box. A
@@ -64,6 +65,7 @@ mod curve;
 mod envelope;
 mod keys;
 mod label;
+mod shares;
 mod text;
 
 #[cfg(test)]
@@ -73,6 +75,7 @@ pub use curve::SEALING_TAG;
 pub use envelope::{Envelope, seal};
 pub use keys::{OpeningKey, SealingKey, check_keys};
 pub use label::{BoxSize, EnvelopeTerms, Label};
+pub use shares::{SealShare, combine};
 pub use text::{SEALED_OPERATIONS_MAX, SealedText};
 
 /// Why something sealed is not as it must be.
@@ -93,6 +96,9 @@ pub enum SealFault {
     /// An opening key is not of this label and committee.
     #[error("the opening key is not the committee's signature on the label")]
     Key,
+    /// A share of the secret is none.
+    #[error("the share of the secret is zero, or not below the order of the group")]
+    Share,
     /// What was opened is no text.
     #[error("the envelope holds no operations: it is garbage")]
     Garbage,

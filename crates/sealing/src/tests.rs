@@ -197,3 +197,48 @@ proptest! {
         prop_assert_eq!(SealedText::unpadded(&padded), Err(SealFault::Garbage));
     }
 }
+
+/// Shares of a secret for places 0 to n − 1, of which t make it.
+fn dealt(secret: &Scalar, t: usize, n: u8) -> Vec<SealShare> {
+    let scalar =
+        |bytes: &[u8; 32]| Option::<blstrs::Scalar>::from(blstrs::Scalar::from_bytes_be(bytes)).expect("below");
+    let drawn = |seed: u8| scalar(&committee(seed).to_bytes());
+    let coefficients: Vec<_> = std::iter::once(scalar(&secret.to_bytes())).chain((1..t as u8).map(drawn)).collect();
+    let at = |place: u8| {
+        let x = blstrs::Scalar::from(u64::from(place) + 1);
+        coefficients.iter().rev().fold(blstrs::Scalar::from(0), |sum, of| sum * x + of)
+    };
+    (0..n).map(|place| SealShare::parse(&at(place).to_bytes_be()).expect("not zero")).collect()
+}
+
+#[test]
+fn any_t_shares_make_the_keys() {
+    let secret = committee(1);
+    let labels: Vec<Label> = (0..5).map(|seed| Label(Digest([seed; 32]))).collect();
+    let expected: Vec<OpeningKey> = labels.iter().map(|label| opening(&secret, label)).collect();
+    for (t, n) in [(1, 2), (2, 4), (3, 4), (11, 32)] {
+        let shares = dealt(&secret, t, n);
+        let part = |place: u8| (place, labels.iter().map(|label| shares[usize::from(place)].of(label)).collect());
+        let parts: Vec<(u8, Vec<OpeningKey>)> = (0..n).map(part).collect();
+        assert_eq!(combine(&parts[..t]).as_deref(), Some(&expected[..]), "{t} of {n}");
+        assert_eq!(combine(&parts[parts.len() - t..]).as_deref(), Some(&expected[..]), "the last {t} of {n}");
+        let mut mixed = parts[..t].to_vec();
+        mixed[0].1.swap(0, 1);
+        let made = combine(&mixed).expect("points");
+        assert_ne!(made, expected, "a share in a wrong place");
+        let checked: Vec<(Label, OpeningKey)> = labels.iter().copied().zip(made).collect();
+        assert!(!check_keys(&key_of(&secret), &checked));
+    }
+}
+
+#[test]
+fn what_is_no_set_of_shares_makes_no_key() {
+    let share = dealt(&committee(1), 2, 2).remove(0).of(&Label(Digest([1; 32])));
+    assert_eq!(combine(&[]), None);
+    assert_eq!(combine(&[(0, vec![share]), (0, vec![share])]), None, "one place twice");
+    assert_eq!(combine(&[(0, vec![share]), (1, vec![])]), None, "other numbers");
+    assert_eq!(combine(&[(0, vec![share]), (1, vec![OpeningKey([0xff; 48])])]), None, "no point");
+    let identity = OpeningKey(std::array::from_fn(|at| if at == 0 { 0xc0 } else { 0 }));
+    assert_eq!(combine(&[(0, vec![share]), (1, vec![identity])]), None, "the identity");
+    assert!(SealShare::parse(&[0; 32]).is_err() && SealShare::parse(&[0xff; 32]).is_err());
+}
