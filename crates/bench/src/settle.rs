@@ -2,6 +2,9 @@
 //! and right after a checkpoint, and what chains pay that have no venue. Everything runs on one ledger, block after
 //! block, in turns, so that each ratio is of one run and of one state.
 
+mod day;
+
+use std::path::PathBuf;
 use std::time::Instant;
 
 use ledger::{FillVerdict, Genesis, GenesisError, Ledger, Listing, Outcome, Signatures, VenueTerms};
@@ -16,8 +19,10 @@ use crate::measurement::{BenchResult, BenchShown, BenchSteps, Measurement, count
 use crate::scaling::median;
 
 /// Settles of continuous markets on the ledger, against their signatures, payments, checkpoints, and no venue.
-#[derive(Clone, Copy, Debug, clap::Args)]
-#[command(after_help = "Example:\n  walras-lab bench settle --json")]
+#[derive(Clone, Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  walras-lab bench settle --json\n  walras-lab bench settle --day 1000000 --home ./day   # then: walras venue audit --home ./day"
+)]
 pub struct SettleOptions {
     /// Traders, each with a key, two deposits and two balances: at least twice as many as fills.
     #[arg(long, default_value_t = 20_000)]
@@ -28,6 +33,12 @@ pub struct SettleOptions {
     /// Turns; medians are reported.
     #[arg(long, default_value_t = 9, value_parser = count(1..))]
     pub runs: usize,
+    /// Measure nothing: settle so many fills into a home, which can be audited.
+    #[arg(long, value_name = "FILLS", requires = "home")]
+    pub day: Option<u64>,
+    /// With --day: the home, in a folder that has none.
+    #[arg(long, value_name = "DIR")]
+    pub home: Option<PathBuf>,
 }
 
 impl Measurement for SettleOptions {
@@ -46,6 +57,9 @@ pub enum SettleBenchError {
     /// The ledger refuses.
     #[error("the ledger refuses: {0}")]
     Ledger(String),
+    /// The home cannot be made.
+    #[error("the home: {0}")]
+    Home(String),
     /// The options do not fit together.
     #[error("--fills {fills} needs {needs} traders at least: give --traders {needs}")]
     TooFewTraders {
@@ -64,7 +78,9 @@ impl From<GenesisError> for SettleBenchError {
 
 /// A chain with a venue, and everybody who trades on it.
 struct Chain {
+    genesis: Genesis,
     ledger: Ledger,
+    kept: Option<day::Kept>,
     owner: SecretKey,
     accounts: Vec<SecretKey>,
     trading: Vec<SecretKey>,
@@ -105,11 +121,8 @@ impl Chain {
         let genesis = Genesis { chain: 1, fee: 1, mu, assets, balances, venues, ..Genesis::default() };
         let trading = (0..traders).map(|number| seeded(3, number)).collect();
         let (ledger, sequences) = (Ledger::new(&genesis)?, vec![0; traders]);
-        let mut chain = Chain { ledger, owner, accounts, trading, sequences, operated: 0, reference: 0, settled: 0 };
-        if has_venues {
-            chain.found()?;
-        }
-        Ok(chain)
+        let (operated, reference, settled) = (0, 0, 0);
+        Ok(Chain { genesis, ledger, kept: None, owner, accounts, trading, sequences, operated, reference, settled })
     }
 
     /// A venue with a market, and keys and deposits of all traders.
@@ -161,11 +174,13 @@ impl Chain {
 
     /// Applies a block whose transactions all count; returns milliseconds.
     fn apply(&mut self, native: Vec<Transaction>, signatures: Signatures<'_>) -> Result<f64, SettleBenchError> {
-        let block = self.block(native);
+        let mut block = self.block(native);
+        self.kept.as_mut().map_or(Ok(()), |kept| kept.log(&mut block))?;
         let begun = Instant::now();
         let applied = self.ledger.apply(&block, signatures, &mut |_| {});
         let taken = begun.elapsed().as_secs_f64() * 1_000.0;
         let applied = applied.map_err(|fault| SettleBenchError::Ledger(fault.to_string()))?;
+        self.kept.as_mut().map_or(Ok(()), |kept| kept.archive(&block, &applied))?;
         if let Some(other) = applied.outcomes.iter().find(|of| **of != Outcome::Applied) {
             return Err(SettleBenchError::Ledger(format!("an operation is {other:?}")));
         }
@@ -252,12 +267,16 @@ fn market() -> MarketTerms {
 /// # Panics
 /// If no run is asked for.
 pub fn run(options: &SettleOptions, say: &mut dyn FnMut(&str)) -> Result<Value, SettleBenchError> {
-    let SettleOptions { traders, fills, runs } = *options;
+    let SettleOptions { traders, fills, runs, .. } = *options;
     if traders < 2 * fills {
         return Err(SettleBenchError::TooFewTraders { fills, needs: 2 * fills });
     }
     say("a chain with a venue");
+    if let (Some(day), Some(home)) = (options.day, &options.home) {
+        return day::make((traders, fills, day), home, say);
+    }
     let mut chain = Chain::new(traders, true)?;
+    chain.found()?;
     say("a chain without venues");
     let mut without = Chain::new(traders, false)?;
     let mut times: [Vec<f64>; 7] = Default::default();
@@ -308,11 +327,17 @@ mod tests {
 
     #[test]
     fn the_settle_bench_settles_and_compares() {
-        let options = SettleOptions { traders: 64, fills: 16, runs: 1 };
+        let options = SettleOptions { traders: 64, fills: 16, runs: 1, day: None, home: None };
         let figures = run(&options, &mut |_| {}).expect("it runs");
         for name in ["verify_all_ms", "settle_ms", "payments_ms", "settle_after_checkpoint_ms"] {
             assert!(figures[name].as_f64().is_some_and(|ms| ms > 0.0), "{figures}");
         }
-        assert!(run(&SettleOptions { traders: 3, ..options }, &mut |_| {}).is_err());
+        assert!(run(&SettleOptions { traders: 3, ..options.clone() }, &mut |_| {}).is_err());
+        let folder = tempfile::tempdir().expect("a folder");
+        let home = Some(folder.path().join("day"));
+        let day = SettleOptions { day: Some(40), home, ..options };
+        let made = run(&day, &mut |_| {}).expect("it is made");
+        assert_eq!(made["fills"], 40);
+        assert!(run(&day, &mut |_| {}).is_err(), "a home is not overwritten");
     }
 }
