@@ -16,10 +16,11 @@
 //!   only for heights that are not open two ticks after their output.
 //! - Upon *a frame of keys for h*, from anybody: they are checked as a whole, a job. If they are right, h is open. If
 //!   not, their sender is doubted, and its keys are looked at no more.
-//! - Upon *a tick*: if a height is output and not open, ask all peers for the lowest such height.
+//! - Upon *a tick*: ask all peers for the heights that were output before the last tick and are not open, the lowest
+//!   [`ASKS`] of them.
 //! - Upon *being asked for h*: whoever has opened h answers with its keys, and a holder that has output h with its
 //!   shares. Of heights that are applied the block's record has the keys: answering is the shell's, by
-//!   [`UnsealEffect::Recall`]. A peer gets one answer a tick.
+//!   [`UnsealEffect::Recall`]. A peer gets [`ASKS`] answers a tick.
 //! - Upon *applied(h)*: forget all heights up to h.
 //!
 //! Open keys are part of the block's record: a replay, a follower and a node that catches up check them in one batch,
@@ -56,7 +57,7 @@
 //! | one false share in each block, first, so that each block costs n checks more | a doubted holder's frames wait |
 //! | f holders send false shares and the others are slow | the job waits for t frames that are not known to be false |
 //! | false keys from every peer | one check for each sender while the key lives |
-//! | asks without end | one answer a peer and tick, of at most 3 KB, that is made already |
+//! | asks without end | [`ASKS`] answers a peer and tick, each of at most 3 KB, that are made already |
 //! | a stranger's frame | only peers have links; shares count from holders, by their link |
 //! | a holder sends one frame here and another one there | each receiver checks what it combines |
 //! | a holder that is silent | t of the others are enough: a key needs t + f holders |
@@ -89,6 +90,8 @@ pub use work::{UnsealResult, UnsealWork};
 
 /// Heights beyond the output one for which frames are kept: a peer may be ahead by the window of heights in parallel.
 pub const AHEAD: u64 = 8;
+/// Heights that a node asks for, and answers of a peer, in a tick.
+pub const ASKS: usize = 16;
 /// Ticks after which shares of doubted holders are combined too.
 const LATE_TICKS: u8 = 2;
 
@@ -184,8 +187,8 @@ pub struct Unsealer {
     keys: BTreeMap<Height, BTreeMap<Index, Points>>,
     /// Who sent something false under the key of this number.
     doubted: BTreeMap<u64, BTreeSet<Index>>,
-    /// Who was answered since the last tick.
-    answered: BTreeSet<Index>,
+    /// How often each peer was answered since the last tick.
+    answered: BTreeMap<Index, usize>,
     is_working: bool,
     mistake: Planted<UnsealMistake>,
 }
@@ -200,7 +203,7 @@ impl Unsealer {
             shares: BTreeMap::new(),
             keys: BTreeMap::new(),
             doubted: BTreeMap::new(),
-            answered: BTreeSet::new(),
+            answered: BTreeMap::new(),
             is_working: false,
             mistake,
         }
@@ -284,7 +287,7 @@ impl Unsealer {
     }
 
     fn on_ask(&mut self, from: Index, height: Height) -> Option<UnsealEffect> {
-        if self.answered.contains(&from) {
+        if self.answered.get(&from).is_some_and(|answers| *answers >= ASKS) {
             return None;
         }
         let answer = match self.heights.get(&height) {
@@ -292,7 +295,7 @@ impl Unsealer {
             None => None,
             Some(closed) => closed.answer(height).map(|frame| UnsealEffect::Send { to: from, frame }),
         };
-        self.answered.extend(answer.is_some().then_some(from));
+        *self.answered.entry(from).or_default() += usize::from(answer.is_some());
         answer
     }
 
@@ -437,9 +440,11 @@ impl Unsealer {
 
     fn on_tick(&mut self) -> Vec<UnsealEffect> {
         self.answered.clear();
+        let is_late = |closed: &&Closed| closed.open.is_none() && closed.ticks > 0;
+        let late = self.heights.iter().filter(|(_, closed)| is_late(closed)).map(|(height, _)| *height);
+        let asked: Vec<Height> = late.take(if self.has(UnsealMistake::NeverAsks) { 0 } else { ASKS }).collect();
         self.heights.values_mut().for_each(|closed| closed.ticks = closed.ticks.saturating_add(1));
-        let lowest = self.first_closed().map(|(height, _)| height).filter(|_| !self.has(UnsealMistake::NeverAsks));
-        lowest.map(|height| UnsealEffect::SendAll(UnsealFrame::Ask(height))).into_iter().collect()
+        asked.into_iter().map(|height| UnsealEffect::SendAll(UnsealFrame::Ask(height))).collect()
     }
 }
 

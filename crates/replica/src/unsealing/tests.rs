@@ -412,11 +412,13 @@ fn frames_far_ahead_and_of_strangers_are_not_kept() {
 }
 
 #[test]
-fn who_asks_gets_one_answer_a_tick() {
-    let mut machine = Unsealer::new(10, Planted::default());
+fn who_asks_gets_few_answers_a_tick() {
+    let mut machine = Unsealer::new(100, Planted::default());
     let ask = |height| UnsealInput::Frame { from: 1, frame: UnsealFrame::Ask(height) };
-    assert_eq!(machine.step(ask(11)), [], "not output");
-    assert_eq!(machine.step(ask(7)), [UnsealEffect::Recall { to: 1, height: 7 }]);
+    assert_eq!(machine.step(ask(101)), [], "not output");
+    for height in 0..ASKS as u64 {
+        assert_eq!(machine.step(ask(height)), [UnsealEffect::Recall { to: 1, height }]);
+    }
     assert_eq!(machine.step(ask(8)), []);
     machine.step(UnsealInput::Tick);
     assert_eq!(machine.step(ask(8)), [UnsealEffect::Recall { to: 1, height: 8 }]);
