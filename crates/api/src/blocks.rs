@@ -192,6 +192,19 @@ pub enum OutcomeBody {
         /// is certified.
         number: u32,
     },
+    /// It was an envelope, which this block opened.
+    Sealed {
+        /// `opened`, `garbage` (it paid, and held no signed operations) or `unpaid` (nothing in it counts).
+        became: Cow<'static, str>,
+        /// Operations in it; each has its own outcome.
+        operations: u8,
+        /// Why it is unpaid, if it is.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        code: Option<Cow<'static, str>>,
+        /// The same as a sentence.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message: Option<String>,
+    },
     /// It had no effect.
     Refused {
         /// Stable code.

@@ -306,7 +306,7 @@ fn frames_of_consensus_and_what_an_engine_does_with_them() {
                 followers: 1,
                 me: 0,
                 signer: std::sync::Arc::new(key(0)),
-                check: replica::check_payload(section, ledger::RULES_NEWEST),
+                check: replica::check_payload(section, ledger::RULES_NEWEST, 4),
             };
             let roots = vec![(0, Digest([1; 32]))];
             let start = consensus::Start { height: 0, superblock: Digest::default(), benches, applied: 0, roots };

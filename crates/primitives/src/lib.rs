@@ -29,6 +29,7 @@ mod price;
 mod proposal;
 mod reference;
 mod scientific;
+mod sealed;
 mod sequence;
 mod session;
 mod signed;
@@ -72,6 +73,10 @@ pub use reference::{
     REFERENCE_KINDS, REFERENCE_RULES, REFERENCE_TEXT_MAX, Reference, ReferenceError, ReferenceKind, ReferenceRule,
 };
 pub use scientific::plain_decimal;
+pub use sealed::{
+    BoxSize, Enclosure, EnvelopeBytes, EnvelopeName, RULES_OF_ENVELOPES, SEALED_AHEAD_MAX, SEALED_DATA_NAME,
+    SEALED_POINT_BYTES, SEALED_WEIGHT, verify_sealed,
+};
 pub use sequence::Sequence;
 pub use session::{
     SESSION_CAPS_MAX, SESSION_NUMBER_BITS, SESSION_SLOTS_MAX, SESSION_WEIGHT, SessionCap, SessionOperation,

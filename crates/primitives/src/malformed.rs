@@ -35,6 +35,8 @@ pub enum Malformed {
     KeySignatures,
     /// The terms of a listing are out of bounds.
     AssetTerms,
+    /// An envelope is not signed by an ed25519 key alone.
+    EnvelopeSigner,
 }
 
 impl Malformed {
@@ -75,6 +77,9 @@ impl Malformed {
             Malformed::AssetTerms => {
                 "a listing has a symbol of 1 to 6 letters, digits, - or _ that begins with a letter, at most 18 \
                  decimals, least_units and supply_max from 1 to 9223372036854775807, and at most 1099511627776 fees"
+            }
+            Malformed::EnvelopeSigner => {
+                "an envelope is signed by one ed25519 key: that of the account, or a session key that trades for it"
             }
         }
     }

@@ -97,6 +97,7 @@ impl Transaction {
             Operation::Stake(stake) if !is_network_address(&stake.address) => Err(Malformed::NetworkAddress),
             Operation::ListAsset(listing) if !listing.is_plain() => Err(Malformed::AssetTerms),
             Operation::Propose(change) if !change.is_plain() => Err(Malformed::AssetTerms),
+            Operation::Sealed(_) if !matches!(self.signed_by, SignedBy::Key { .. }) => Err(Malformed::EnvelopeSigner),
             Operation::SetKeys(_) | Operation::RecoverKeys(_) => {
                 self.body.operation.key_change().expect("it is one").check()
             }

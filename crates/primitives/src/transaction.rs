@@ -5,7 +5,7 @@
 //! of a block commute (SPEEDEX §3).
 
 use borsh::{BorshDeserialize, BorshSerialize};
-use strum::{EnumCount, EnumDiscriminants};
+use strum::EnumDiscriminants;
 
 use crate::control::{HolderRecovery, HolderState};
 use crate::exact::ExactSide;
@@ -15,6 +15,7 @@ use crate::offer::{ClientId, Life, OfferPlace, OfferReplacement};
 use crate::pool::PoolOperation;
 use crate::proposal::{LaneAssetTerms, ProposalWord, ProposedChange};
 use crate::reference::{Reference, ReferenceRule};
+use crate::sealed::EnvelopeBytes;
 use crate::sequence::Sequence;
 use crate::session::{SessionOperation, slot_of};
 use crate::statement::{Evidence, Stake};
@@ -44,7 +45,9 @@ pub const EXACT_WEIGHT: u64 = 4;
 
 /// What one transaction does.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize, EnumDiscriminants)]
-#[strum_discriminants(name(OperationKind), vis(pub(crate)), derive(EnumCount), doc = "The first byte of its code.")]
+#[borsh(use_discriminant = true)]
+#[repr(u8)]
+#[strum_discriminants(name(OperationKind), vis(pub(crate)), doc = "The first byte of its code.")]
 pub enum Operation {
     /// Registers `account` under `key`. For the sender's own account this replaces the key from the next block on. For
     /// another one the address must be that of `key`, and the account must not exist.
@@ -232,6 +235,8 @@ pub enum Operation {
     },
     /// Moves units of a holder who has been frozen for long; only the issuer can. Since [`RULES_OF_CONTROLS`].
     Recover(Box<HolderRecovery>),
+    /// Brings signed orders that nobody reads before their block is decided. Since [`RULES_OF_ENVELOPES`].
+    Sealed(Box<EnvelopeBytes>) = 32,
 }
 
 /// A transaction before it is signed.
@@ -391,6 +396,7 @@ impl Operation {
             | Operation::Vote { .. }
             | Operation::SetHolder { .. }
             | Operation::Recover(_)
+            | Operation::Sealed(_)
             | Operation::Pool(_) => None,
         }
     }
@@ -433,6 +439,7 @@ impl Operation {
             | Operation::SetReceiving { .. }
             | Operation::ListAsset(_)
             | Operation::Vote { .. }
+            | Operation::Sealed(_)
             | Operation::Lane(_) => [None, None],
         }
     }
@@ -459,7 +466,7 @@ impl Operation {
     /// Each eight offers that a cancel names cost one more, and so does an offer with an end, whose removal it pays. A
     /// new pool costs [`POOL_WEIGHT`], an exact order [`EXACT_WEIGHT`], a session key [`crate::SESSION_WEIGHT`]. A
     /// change of keys costs [`KEY_WEIGHT`] for each key of the new policy, and one more for each signature. A listing
-    /// costs the fees that it offers beside its own. A duty ([`Operation::is_duty`]) costs none.
+    /// costs the fees that it offers beside its own, and an envelope [`crate::SEALED_WEIGHT`] beside its bytes. A duty ([`Operation::is_duty`]) costs none.
     pub fn weight(&self) -> u64 {
         let beyond = match self {
             duty if duty.is_duty() => return 0,
@@ -473,6 +480,7 @@ impl Operation {
                 KEY_WEIGHT * asked.change.policy.key_count() + asked.signatures.len() as u64
             }
             Operation::ListAsset(listing) => listing.fees.min(LISTING_FEES_MAX),
+            Operation::Sealed(envelope) => (envelope.sealed().len() as u64).div_ceil(WEIGHT_BYTES),
             _ => 0,
         };
         self.row().fees + beyond

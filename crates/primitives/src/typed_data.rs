@@ -239,13 +239,18 @@ impl TypedData {
 
     /// The hash that the key signs, for a chain and a network.
     pub fn hash(&self, chain: u64, network: &Digest) -> [u8; 32] {
+        self.hash_under(TYPED_DATA_NAME, chain, network)
+    }
+
+    /// The same in a domain of this name and salt.
+    pub(crate) fn hash_under(&self, name: &str, chain: u64, salt: &Digest) -> [u8; 32] {
         let message = structure_hash(&self.type_text(), self.fields.iter().map(|(_, value)| value));
         let domain = [
             keccak256(DOMAIN.as_bytes()),
-            keccak256(TYPED_DATA_NAME.as_bytes()),
+            keccak256(name.as_bytes()),
             keccak256(TYPED_DATA_VERSION.as_bytes()),
             left_padded(&chain.to_be_bytes()),
-            network.0,
+            salt.0,
         ];
         keccak256(&[&[0x19, 0x01][..], &keccak256(domain.as_flattened()), &message].concat())
     }

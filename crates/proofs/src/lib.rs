@@ -138,7 +138,9 @@ pub use handover::{Handover, HandoverError, Lineage};
 pub use keys::{AccountKeys, KeysProof, RECOVERY_WAIT_MIN, WaitingKeys, check_change};
 pub use offer::{NO_END, Offer, OfferProof, Pair, Place, Rest, offer_value, pair_key, pair_root_digest};
 pub use pool::{HoldingId, PoolFill, PoolProof, PoolRecord, PoolRecordId, Pooled, pool_record_value, pools_root};
-pub use receipt::{Batch, BlockReceipts, Cancelled, FillReason, Outcome, PairTrade, Replaced, Traded, outcomes_by_id};
+pub use receipt::{
+    Batch, BlockReceipts, Cancelled, FillReason, Outcome, PairTrade, Replaced, SealedFate, Traded, outcomes_by_id,
+};
 pub use receipts_root::{
     EthereumReceiptProof, ModifiedProof, ReceiptProof, ReceiptsParts, ReceiptsTrie, SettlesProof, outcome_root,
     with_settles,

@@ -37,6 +37,20 @@ pub enum Outcome {
     Exact(ExactOutcome),
     /// It listed an asset, which has this number for ever.
     Listed(AssetId),
+    /// It was an envelope that this block opened.
+    Sealed(SealedFate),
+}
+
+/// What became of an envelope that a block opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub enum SealedFate {
+    /// It paid, and held so many operations. Each has its own outcome behind those of the block's transactions.
+    Opened(u8),
+    /// It paid, and what it held is no list of signed operations.
+    Garbage,
+    /// It is open, and nothing in it counts, since its payer did not pay for this reason. Its name is used up, and the
+    /// number is free.
+    Unpaid(Refusal),
 }
 
 /// What a replacement found and did.
@@ -142,7 +156,8 @@ pub struct BlockReceipts {
     pub height: Height,
     /// Digest of the block.
     pub block: Digest,
-    /// Each transaction's id and outcome, in the order of the block. An id may be here more than once;
+    /// Each transaction's id and outcome, in the order of the block, and behind them those of the operations in its
+    /// envelopes, by their sealed ids and in the order of the envelopes. An id may be here more than once;
     /// [`outcomes_by_id`] has the one outcome of each id.
     pub outcomes: Vec<(TransactionId, Outcome)>,
     /// Accounts that the block changed, by address.

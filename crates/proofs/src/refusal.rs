@@ -98,6 +98,21 @@ refusals! {
     LARGER_THAN_SUB_BLOCK: refused, "larger_than_sub_block",
         "no sub-block of this network has room for the transaction, or it alone exceeds a quota of one (a member's \
          duty has half of the bytes); see `consensus.sub_block_bytes` in the genesis: split it";
+    /// An envelope is not signed by an ed25519 key alone.
+    ENVELOPE_SIGNER: invalid, "envelope_signer",
+        Malformed::EnvelopeSigner.text();
+    /// The envelope, or an operation in it, ends too late.
+    SEALED_TOO_LATE: refused, "sealed_too_late",
+        "an envelope, and what is in it, ends at most 256 heights ahead: seal again with an earlier `until`";
+    /// The key that the envelope is sealed to is not in force.
+    SEALED_KEY: refused, "sealed_key",
+        "the committee's key that the envelope names is not in force: seal again to one of those that are";
+    /// An envelope with this name was opened at an earlier height.
+    NAME_OPENED: refused, "name_opened",
+        "an envelope of this signer, payer and number was opened before: take the next free number";
+    /// An envelope may not hold the operation.
+    NOT_SEALABLE: refused, "not_sealable",
+        "an envelope holds offers, exact orders, replacements and cancels, each signed by one key for this envelope";
 }
 
 impl Refusal {
@@ -133,6 +148,7 @@ impl From<Malformed> for Refusal {
             Malformed::KeyPolicy => Refusal::KEY_POLICY,
             Malformed::KeySignatures => Refusal::KEY_SIGNATURES,
             Malformed::AssetTerms => Refusal::ASSET_TERMS,
+            Malformed::EnvelopeSigner => Refusal::ENVELOPE_SIGNER,
         }
     }
 }

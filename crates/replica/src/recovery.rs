@@ -190,10 +190,11 @@ pub fn receipts(block: &Superblock, applied: &Applied) -> BlockReceipts {
 
 /// As [`receipts`], with the ids of the block's transactions given.
 pub fn receipts_with(applied: &Applied, ids: &[TransactionId]) -> BlockReceipts {
+    let opened = applied.opened.iter().map(|one| (one.id, one.outcome));
     BlockReceipts {
         height: applied.height,
         block: applied.block,
-        outcomes: ids.iter().copied().zip(applied.outcomes.iter().copied()).collect(),
+        outcomes: ids.iter().copied().zip(applied.outcomes.iter().copied()).chain(opened).collect(),
         modified: applied.modified.clone(),
         batch: applied.batch.clone(),
         contracts: applied.contracts.clone(),

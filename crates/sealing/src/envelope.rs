@@ -1,9 +1,10 @@
 //! An envelope, and how it is sealed and opened.
 
 use blst::min_sig::{PublicKey as Curve2, SecretKey as Scalar};
+use primitives::{BoxSize, EnvelopeBytes};
 
 use crate::keys::{OpeningKey, SealingKey};
-use crate::label::{BoxSize, EnvelopeTerms, Label};
+use crate::label::{EnvelopeTerms, Label};
 use crate::text::SealedText;
 use crate::{SEALING_TAG, SealFault, curve};
 
@@ -29,6 +30,19 @@ impl Envelope {
         }
         Curve2::key_validate(&point).map_err(|_| SealFault::Point)?;
         Ok(Envelope { size, point, sealed })
+    }
+
+    /// The envelope of a block's bytes.
+    ///
+    /// # Errors
+    /// [`SealFault::Point`].
+    pub fn parse(bytes: &EnvelopeBytes) -> Result<Envelope, SealFault> {
+        Envelope::new(bytes.size(), bytes.point, bytes.sealed().to_vec())
+    }
+
+    /// Its bytes in a block, under the number of the key that it is sealed to.
+    pub fn to_bytes(&self, key: u64) -> EnvelopeBytes {
+        EnvelopeBytes::new(key, self.point, self.sealed.clone().into()).expect("its box has one of the sizes")
     }
 
     /// The size of its box.

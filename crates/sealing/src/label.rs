@@ -1,34 +1,9 @@
 //! What everybody sees of an envelope, and its identity.
 
 use borsh::{BorshDeserialize, BorshSerialize};
-use primitives::{Address, Digest, Height, PublicKey, Sequence};
+use primitives::{Address, BoxSize, Digest, Enclosure, EnvelopeBytes, EnvelopeName, Height, PublicKey, Sequence};
 
 const LABEL_CONTEXT: &str = "walras 2026 sealed label v1";
-
-/// How large a box is. Who sees an envelope sees this, and not how many operations it holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, BorshSerialize, BorshDeserialize)]
-pub enum BoxSize {
-    /// 512 bytes: some three orders.
-    Small,
-    /// 2,048 bytes: some twelve.
-    Middle,
-    /// 8,192 bytes: 32 orders.
-    Large,
-}
-
-impl BoxSize {
-    /// All, the smallest first.
-    pub const ALL: [BoxSize; 3] = [BoxSize::Small, BoxSize::Middle, BoxSize::Large];
-
-    /// Bytes of a box.
-    pub const fn bytes(self) -> usize {
-        match self {
-            BoxSize::Small => 512,
-            BoxSize::Middle => 2_048,
-            BoxSize::Large => 8_192,
-        }
-    }
-}
 
 /// What everybody sees of an envelope beside its point and box; its sender signs all of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +27,12 @@ pub struct EnvelopeTerms {
 pub struct Label(pub Digest);
 
 impl EnvelopeTerms {
+    /// The terms of an envelope in a block.
+    pub fn of(network: Digest, envelope: &EnvelopeBytes, name: &EnvelopeName, until: Height) -> EnvelopeTerms {
+        let EnvelopeName { signer, enclosure: Enclosure { payer, sequence } } = *name;
+        EnvelopeTerms { network, signer, key: envelope.key, payer, sequence, until }
+    }
+
     /// The label of an envelope with these terms, size and point.
     pub fn label(&self, size: BoxSize, point: &[u8; 96]) -> Label {
         let EnvelopeTerms { network, signer, key, payer, sequence, until } = self;

@@ -74,7 +74,8 @@ mod tests;
 pub use curve::SEALING_TAG;
 pub use envelope::{Envelope, seal};
 pub use keys::{OpeningKey, SealingKey, check_keys};
-pub use label::{BoxSize, EnvelopeTerms, Label};
+pub use label::{EnvelopeTerms, Label};
+pub use primitives::BoxSize;
 pub use shares::{SealShare, combine};
 pub use text::{SEALED_OPERATIONS_MAX, SealedText};
 

@@ -1,9 +1,8 @@
 //! What is inside an envelope.
 
-use primitives::Transaction;
+use primitives::{BoxSize, Transaction};
 
 use crate::SealFault;
-use crate::label::BoxSize;
 
 /// The most operations of an envelope.
 pub const SEALED_OPERATIONS_MAX: usize = 32;

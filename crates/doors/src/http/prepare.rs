@@ -218,6 +218,10 @@ fn operation_in_words(body: &Body, symbols: &Symbols) -> String {
             let (units, from, to) = (symbols.money(*asset, *amount), from.checked(), to.checked());
             format!("recovers {units} of the frozen holder {from}, as the issuer, and gives them to {to}: {reference}")
         }
+        Operation::Sealed(envelope) => {
+            let (bytes, key) = (envelope.size().bytes(), envelope.key);
+            format!("sends a sealed envelope of {bytes} bytes, which the committee's key {key} opens")
+        }
     }
 }
 

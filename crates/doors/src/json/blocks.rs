@@ -1,6 +1,6 @@
 //! Blocks, batches, transactions and their outcomes.
 
-use ledger::{Cancelled, ExactOutcome, FillReason, Outcome, Pooled, Replaced};
+use ledger::{Cancelled, ExactOutcome, FillReason, Outcome, Pooled, Replaced, SealedFate};
 
 use api::{BlockBody, OutcomeBody};
 use readers::views::BlockSummary;
@@ -49,8 +49,19 @@ pub fn outcome(outcome: &Outcome) -> OutcomeBody {
             why: why.name().into(),
         },
         Outcome::Listed(number) => OutcomeBody::Listed { number: number.0 },
+        Outcome::Sealed(fate) => sealed(*fate),
         Outcome::Refused(refusal) => OutcomeBody::Refused { code: refusal.code().into(), message: refusal.to_string() },
     }
+}
+
+fn sealed(fate: SealedFate) -> OutcomeBody {
+    let (became, operations, unpaid) = match fate {
+        SealedFate::Opened(operations) => ("opened", operations, None),
+        SealedFate::Garbage => ("garbage", 0, None),
+        SealedFate::Unpaid(refusal) => ("unpaid", 0, Some(refusal)),
+    };
+    let code = unpaid.map(|refusal| refusal.code().into());
+    OutcomeBody::Sealed { became: became.into(), operations, code, message: unpaid.map(|why| why.to_string()) }
 }
 
 /// The summary of a block.

@@ -20,10 +20,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use payments::BridgeEvent;
-use primitives::{Address, Amount, AssetId, Digest, Height, Sequence, Superblock, Transaction};
+use primitives::{Address, AssetId, Digest, Height, Sequence, Superblock, Transaction};
 use proofs::{Asset, Batch, ContractReceipts, EndedOffer, Fill, Outcome, Pair, Refusal, SettledFills};
 
 use super::attached::Attached;
+use super::conservation::{burn, check_conservation};
 use super::effects::apply_effects;
 use super::ethereum::{Phase, execute_contracts, note_hash};
 use super::exacts::{exact_credits, mark_exacts};
@@ -32,6 +33,9 @@ use super::filter::{admit, filter};
 use super::orders::{Orders, merged};
 use super::outcomes::{mark_listed, mark_pooled, mark_void, outcomes};
 use super::quotas::beyond;
+use super::sealed::{
+    OpenedOperation, Opening, OpeningRules, Unsealing, envelopes_per_sub_block, filter_inside, opened, unseal,
+};
 use super::stage::Stage;
 use super::trade::{Traded, end_offers, trade, trade_as};
 use crate::contracts::{SeenBefore, Undo};
@@ -41,7 +45,8 @@ use crate::places::contracts::ContractsChange;
 use crate::places::keys::Rekeyed;
 use crate::places::offers::PairChange;
 use crate::places::pools::PoolTurn;
-use crate::places::sums::{Credit, Sums};
+use crate::places::seals::OpenedNames;
+use crate::places::sums::Credit;
 use crate::places::{Kept, PlaceChanges, PlaceSums, Readiness, Turn};
 use crate::sessions::{SessionTurn, released};
 use crate::state::{AssetFigures, Changes, Ledger};
@@ -77,6 +82,8 @@ pub struct Applied {
     pub block: Digest,
     /// The outcome of each native transaction, in the order of the block.
     pub outcomes: Vec<Outcome>,
+    /// The operations of the block's envelopes, in the order of these, each with its outcome.
+    pub opened: Vec<OpenedOperation>,
     /// The batch.
     pub batch: Batch,
     /// The results of Ethereum transactions.
@@ -121,7 +128,7 @@ impl Ledger {
         signatures: Signatures,
         stage: &mut dyn FnMut(Stage),
     ) -> Result<Applied, Fault> {
-        self.run(block, None, signatures, stage)
+        self.run(block, None, &Unsealing::default(), signatures, stage)
     }
 
     /// Applies the next block as [`Ledger::apply`] does, but checks the given clearing instead of searching for one.
@@ -142,7 +149,35 @@ impl Ledger {
         signatures: Signatures,
         stage: &mut dyn FnMut(Stage),
     ) -> Result<Applied, Fault> {
-        self.run(block, Some(attached), signatures, stage)
+        self.run(block, Some(attached), &Unsealing::default(), signatures, stage)
+    }
+
+    /// Applies the next block, with what opens its envelopes: by a given clearing as [`Ledger::apply_attached`] does, or
+    /// else as [`Ledger::apply`].
+    ///
+    /// # Errors
+    /// As these, and [`Fault::OpeningKeys`] or [`Fault::OpeningKey`] (the state is unchanged).
+    pub fn apply_unsealed(
+        &mut self,
+        block: &Superblock,
+        attached: Option<&Attached>,
+        unsealing: &Unsealing,
+        signatures: Signatures,
+        stage: &mut dyn FnMut(Stage),
+    ) -> Result<Applied, Fault> {
+        self.run(block, attached, unsealing, signatures, stage)
+    }
+
+    /// Which envelopes the next block opens, under the committee's keys of these numbers. `valid` is as in [`opened`].
+    pub fn opening(&self, block: &Superblock, valid: Option<&[bool]>, keys: &[u64]) -> Opening {
+        let per_sub_block = envelopes_per_sub_block(self.validators().terms.committee);
+        let (chain, network, names) = (self.chain, self.network(), &self.names);
+        opened(block, valid, &OpeningRules { chain, network, keys, per_sub_block, names })
+    }
+
+    /// The names of the envelopes that the last blocks have opened.
+    pub fn opened_names(&self) -> &OpenedNames {
+        &self.names
     }
 
     /// Checks a block's transactions against the present state, and changes nothing: for each native transaction, in
@@ -168,6 +203,7 @@ impl Ledger {
         &mut self,
         block: &Superblock,
         attached: Option<&Attached>,
+        unsealing: &Unsealing,
         signatures: Signatures,
         stage: &mut dyn FnMut(Stage),
     ) -> Result<Applied, Fault> {
@@ -177,7 +213,12 @@ impl Ledger {
         let checked = matches!(signatures, Signatures::Unchecked)
             .then(|| primitives::verify_transactions(&self.network(), &transactions));
         stage(Stage::Signatures);
-        let filtered = filter(self, &transactions, signatures.known(checked.as_deref()), &beyond(self, block));
+        let valid = signatures.known(checked.as_deref());
+        let mut filtered = filter(self, &transactions, valid, &beyond(self, block));
+        let unsealed = unseal(self, block, (&transactions, valid), unsealing, &mut filtered)?;
+        let inside = unsealed.inside.iter().map(|one| &one.transaction);
+        let transactions: Vec<&Transaction> = transactions.into_iter().chain(inside).collect();
+        filter_inside(self, &unsealed.inside, &transactions, &mut filtered);
         stage(Stage::Filter);
         let mut orders = Orders::of(&transactions, &filtered, self);
         let (before, figures) = (undo_before(self, &orders), self.asset_figures());
@@ -213,6 +254,7 @@ impl Ledger {
         stage(Stage::Effects);
         let mut phase = execute_contracts(self, block, &traded.batch)?;
         advance(self, block, digest, listed);
+        self.names.note(block.height, unsealed.names.clone());
         note_history(self, effects.seen, (before, &figures), &traded.batch, std::mem::take(&mut phase.undo));
         let accounts = redigest(self, effects.changed, &phase.accounts);
         let pairs = traded.pairs.into_iter().map(|pair| pair.change).collect();
@@ -222,9 +264,22 @@ impl Ledger {
         places.contracts = ContractsChange { slots, rest: self.places.contracts.digest() };
         let changes = Changes { places, assets: self.changed_assets(&figures) };
         stage(Stage::Contracts);
+        let opened = unsealed.outcomes(&mut outcomes);
         let Traded { batch, report, .. } = traded;
         let height = block.height;
-        Ok(Applied { height, block: digest, outcomes, batch, contracts, modified, report, lane, venues, changes })
+        Ok(Applied {
+            height,
+            block: digest,
+            outcomes,
+            opened,
+            batch,
+            contracts,
+            modified,
+            report,
+            lane,
+            venues,
+            changes,
+        })
     }
 }
 
@@ -322,39 +377,6 @@ fn check_rules(ledger: &Ledger, height: Height) -> Result<(), Fault> {
     }
 }
 
-/// Burns the auctioneer's surplus, and units of asset 0: fees and forfeited deposits.
-fn burn(ledger: &mut Ledger, height: Height, fees: i128, batch: &mut Batch, issued: &mut Sums) -> Result<(), Fault> {
-    let mut kept = Sums::default();
-    for trade in &batch.trades {
-        kept.add(trade.pair.sell, i128::from(trade.sold));
-        kept.add(trade.pair.buy, -i128::from(trade.bought));
-    }
-    for fill in &batch.pools {
-        kept.add(fill.sell(), i128::from(fill.sold));
-        kept.add(fill.buy(), -i128::from(fill.bought));
-    }
-    for trade in &batch.exacts {
-        kept.add(trade.pair.sell, i128::from(trade.sold));
-        kept.add(trade.pair.buy, -i128::from(trade.bought));
-    }
-    if let Some(asset) = (0..ledger.assets.len()).find(|asset| kept.get(*asset) < 0) {
-        let units = kept.get(asset).unsigned_abs();
-        return Err(Fault::Auctioneer { height, asset: AssetId(asset as u32), units });
-    }
-    kept.add(AssetId(0), fees);
-    for (number, asset) in ledger.assets.iter_mut().enumerate() {
-        let id = AssetId(number as u32);
-        let kept = kept.get(number);
-        issued.add(id, -kept);
-        let units = i128::from(asset.issued) + issued.get(number);
-        asset.issued = Amount::try_from(units).expect("issued units stay between zero and the cap");
-        if kept > 0 {
-            batch.burnt.push((id, kept as Amount));
-        }
-    }
-    Ok(())
-}
-
 /// Applies the operations on places that keep units for accounts.
 fn apply_places(
     ledger: &mut Ledger,
@@ -415,20 +437,6 @@ fn readiness(ledger: &Ledger, height: Height) -> Readiness {
     }
 }
 
-/// Checks that the places of custody changed together by as much as the issue. If a place that holds units is
-/// missing in the list of places, its first block is a fault.
-fn check_conservation(ledger: &Ledger, height: Height, held: &PlaceSums, issued: &Sums) -> Result<(), Fault> {
-    let held = held.named();
-    for number in 0..ledger.assets.len() {
-        let (sum, issued): (i128, _) = (held.iter().map(|(_, sums)| sums.get(number)).sum(), issued.get(number));
-        if sum != issued {
-            let places = held.iter().map(|(place, sums)| (*place, sums.get(number))).collect();
-            return Err(Fault::Conservation { height, asset: AssetId(number as u32), places, issued });
-        }
-    }
-    Ok(())
-}
-
 /// Merges changes of pairs with later ones that remove no ranges; both are in order.
 fn with_later(changes: Vec<PairChange>, later: Vec<PairChange>) -> Vec<PairChange> {
     if later.is_empty() {
@@ -464,36 +472,4 @@ fn with_concerned(mut modified: Vec<Address>, concerned: Vec<Address>) -> Vec<Ad
         modified.dedup();
     }
     modified
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{Genesis, Listing};
-    use primitives::Fraction;
-    use proofs::PairTrade;
-
-    fn ledger() -> Ledger {
-        let assets = ["USD", "EUR"].map(|symbol| Listing::new(symbol, 2, Address::default())).to_vec();
-        let balances = vec![(Address([1; 20]), AssetId(0), 1_000), (Address([1; 20]), AssetId(1), 1_000)];
-        let (fee, mu) = (5, Fraction::power_of_two(10));
-        Ledger::new(&Genesis { fee, mu, assets, balances, ..Genesis::default() }).expect("sound")
-    }
-
-    /// The fees of the block do not cover the auctioneer's deficit either.
-    #[test]
-    fn an_auctioneer_who_lacks_a_unit_stops_the_block() {
-        let pair = |sell, buy| Pair { sell: AssetId(sell), buy: AssetId(buy) };
-        let trades = vec![
-            PairTrade { pair: pair(0, 1), sold: 10, bought: 10 },
-            PairTrade { pair: pair(1, 0), sold: 11, bought: 11 },
-        ];
-        let mut batch = Batch { trades, ..Batch::default() };
-        let (mut ledger, mut issued) = (ledger(), Sums::default());
-        let fault = burn(&mut ledger, 1, 35, &mut batch, &mut issued).expect_err("it pays 11 units of 10");
-        assert_eq!(fault, Fault::Auctioneer { height: 1, asset: AssetId(0), units: 1 });
-        batch.trades[0].sold = 11;
-        burn(&mut ledger, 1, 35, &mut batch, &mut issued).expect("nothing is missing");
-        assert_eq!(batch.burnt, [(AssetId(0), 35), (AssetId(1), 1)]);
-    }
 }

@@ -1,8 +1,8 @@
 //! Whether a transaction is valid alone, by the state before its block.
 
 use primitives::{
-    Address, AssetListing, Body, Closing, Height, Life, OfferPlace, Operation, PoolKey, RULES_OF_PROPOSALS, SignedBy,
-    Transaction, slot_of,
+    Address, AssetListing, Body, Closing, Life, OfferPlace, Operation, PoolKey, RULES_OF_PROPOSALS, SEALED_AHEAD_MAX,
+    SignedBy, Transaction, slot_of,
 };
 use proofs::{Pair, Refusal};
 
@@ -140,7 +140,7 @@ pub(super) fn check_in(
     if ledger.next_rules() < transaction.since_rules() {
         return Err(Refusal::RULES_TO_COME);
     }
-    check_until(ledger, body.until)?;
+    check_until(ledger, body)?;
     let mut check = Check { ledger, sender: body.account, found: 0 };
     transaction.emit(ledger.fee, &mut check)?;
     check_uses(ledger, transaction)?;
@@ -171,11 +171,12 @@ fn check_validators_key(ledger: &Ledger, transaction: &Transaction) -> Result<()
 }
 
 /// Checks the last height of a transaction for the next block.
-fn check_until(ledger: &Ledger, until: Height) -> Result<(), Refusal> {
+fn check_until(ledger: &Ledger, &Body { until, ref operation, .. }: &Body) -> Result<(), Refusal> {
     let next = ledger.height.saturating_add(1);
-    match () {
+    match operation {
         _ if until < next => Err(Refusal::ENDED),
         _ if until - next > ledger.limits.until_max => Err(Refusal::ENDS_TOO_LATE),
+        Operation::Sealed(_) if until - next > SEALED_AHEAD_MAX => Err(Refusal::SEALED_TOO_LATE),
         _ => Ok(()),
     }
 }

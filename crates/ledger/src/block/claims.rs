@@ -4,11 +4,20 @@ use primitives::{Amount, Transaction};
 use proofs::{Pair, Place, Refusal};
 use smallvec::SmallVec;
 
-use super::footprint::{Footprint, Visitor};
+use super::footprint::{Footprint, Visitor, pay_for};
 use super::once::{Once, Sum};
 use crate::places::accounts::Account;
 use crate::places::scope::Scope;
 use crate::state::Ledger;
+
+/// A transaction of an account that counts already when others of it are judged.
+#[derive(Clone, Copy)]
+pub(super) struct Standing<'a> {
+    pub index: u32,
+    pub transaction: &'a Transaction,
+    /// Whether it pays and does nothing else.
+    pub is_idle: bool,
+}
 
 /// Claims on keys and sums that do not belong to one account, by index of the transaction.
 #[derive(Default)]
@@ -66,6 +75,24 @@ impl<'s> AccountClaims<'s> {
     pub(super) fn read(&mut self, index: u32, transaction: &Transaction, fee: Amount) {
         self.index = index;
         visit(transaction, fee, self);
+    }
+
+    /// Reads what counts already. It is read last: of replacements of one offer the one that counts already counts.
+    pub(super) fn stand(&mut self, standing: &[Standing], fee: Amount) {
+        for one in standing {
+            match one.is_idle {
+                true => pay_for(one.transaction, fee, self),
+                false => self.read(one.index, one.transaction, fee),
+            }
+        }
+    }
+
+    /// Places of offers that are replaced.
+    pub(super) fn replaced(&self) -> impl Iterator<Item = (Pair, Place)> + '_ {
+        self.owned.iter().filter_map(|(once, _)| match once {
+            Once::Replace(pair, place) => Some((*pair, *place)),
+            _ => None,
+        })
     }
 
     /// Why the account's transactions conflict with each other, if they do.

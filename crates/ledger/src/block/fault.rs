@@ -54,6 +54,22 @@ pub enum Fault {
         /// The digest of what they mean.
         meant: Digest,
     },
+    /// The opening keys that were given for the block are not one for each envelope that it opens.
+    #[error("block {height}: it opens {opened} envelopes, and {got} opening keys are given: read its record again")]
+    OpeningKeys {
+        /// The block's height.
+        height: Height,
+        /// Envelopes that it opens.
+        opened: usize,
+        /// Keys that were given.
+        got: usize,
+    },
+    /// An opening key that was given for the block does not open its envelope.
+    #[error("block {height}: an opening key is not the committee's signature on the label of its envelope")]
+    OpeningKey {
+        /// The block's height.
+        height: Height,
+    },
     /// The clearing that was given for the block is wrong.
     #[error("block {height}: the given clearing is wrong: {violation}")]
     Attached {

@@ -29,18 +29,19 @@
 //! transaction that is in the block more than once (clients retry at several validators) counts once and is no
 //! conflict. Issues are limited here because any account may be an issuer.
 
-use primitives::{Amount, Sequence, SessionSlot, SignedBy, Transaction, TransactionId, slot_of};
+use std::collections::BTreeSet;
+
+use primitives::{Amount, Operation, RULES_OF_ENVELOPES, Transaction, TransactionId};
 use proofs::Refusal;
 use rayon::prelude::*;
-use smallvec::SmallVec;
 
 use super::checks::{admit_but_for_balance, check_in};
-use super::claims::{AccountClaims, Shared, shared_room, visit};
+use super::claims::{AccountClaims, Shared, Standing, shared_room, visit};
 use super::once::{Once, Sum};
 use super::room;
-use crate::places::accounts::{Account, SHARDS, shard_of};
+use super::together::{Candidate, filter_account};
+use crate::places::accounts::{SHARDS, shard_of};
 use crate::places::scope::Scope;
-use crate::sessions::{Precedence, is_relief};
 use crate::state::Ledger;
 
 /// A transaction that will be applied.
@@ -71,52 +72,31 @@ impl Filtered {
         let of = |admitted: &Admitted| transactions[admitted.index as usize].weight();
         self.admitted.iter().flatten().map(of).sum()
     }
-}
 
-/// A transaction that is valid alone.
-struct Candidate<'a> {
-    index: u32,
-    position: u32,
-    /// How many of the offers that a cancel names rest.
-    found: u8,
-    transaction: &'a Transaction,
-}
-
-impl Candidate<'_> {
-    /// Orders the candidates of a shard.
-    fn place(&self) -> (u32, Sequence, &SignedBy, u32) {
-        (self.position, self.transaction.body.sequence, &self.transaction.signed_by, self.index)
+    /// Those of the account at a position of a shard that count.
+    pub(super) fn standing<'a>(
+        &self,
+        transactions: &[&'a Transaction],
+        shard: usize,
+        position: u32,
+    ) -> Vec<Standing<'a>> {
+        let of_shard = &self.admitted[shard];
+        let from = of_shard.partition_point(|one| one.position < position);
+        let own = of_shard[from..].iter().take_while(|one| one.position == position);
+        let standing = |&Admitted { index, is_idle, .. }: &Admitted| Standing {
+            index,
+            transaction: transactions[index as usize],
+            is_idle,
+        };
+        own.map(standing).collect()
     }
 
-    fn is_relief(&self) -> bool {
-        is_relief(&self.transaction.body.operation)
-    }
-
-    fn precedence(&self) -> Precedence {
-        Precedence::of(&self.transaction.body)
-    }
-
-    /// The slot of its session key; 0 if the account's own key signs.
-    fn slot(&self) -> SessionSlot {
-        slot_of(self.transaction.body.sequence)
-    }
-}
-
-/// Of an account's candidates with one number, the one that counts: that which ends last, and of those the one with
-/// the highest id. Of copies, whose signatures may differ, it is the first.
-fn counting_one<'c, 'a>(same: &'c [Candidate<'a>]) -> &'c Candidate<'a> {
-    if same.len() == 1 {
-        return &same[0];
-    }
-    let rank = |one: &&Candidate| (one.transaction.body.until, one.transaction.id());
-    same.iter().rev().max_by_key(rank).expect("not empty")
-}
-
-/// Why a candidate does not count beside another one with its number.
-fn why_not(candidate: &Candidate, counts: &Candidate) -> Refusal {
-    match candidate.transaction.body == counts.transaction.body {
-        true => Refusal::DUPLICATE,
-        false => Refusal::SEQUENCE_CONFLICT,
+    /// Admits more transactions, each with its sender's shard.
+    pub(super) fn admit(&mut self, transactions: &[&Transaction], more: Vec<(usize, Admitted)>) {
+        let shards: BTreeSet<usize> = more.iter().map(|(shard, _)| *shard).collect();
+        more.into_iter().for_each(|(shard, one)| self.admitted[shard].push(one));
+        let place = |one: &Admitted| (one.position, transactions[one.index as usize].body.sequence);
+        shards.into_iter().for_each(|shard| self.admitted[shard].sort_by_key(place));
     }
 }
 
@@ -175,9 +155,13 @@ fn filter_shard<'a>(
     beyond: &[u32],
 ) -> Judged<'a> {
     let shard = &ledger.places.accounts.shards()[shard];
+    let opens = ledger.next_rules() >= RULES_OF_ENVELOPES;
     let mut judged = Judged { candidates: Vec::with_capacity(indices.len()), ..Judged::default() };
     for &index in indices {
         let transaction = transactions[index as usize];
+        if opens && matches!(transaction.body.operation, Operation::Sealed(_)) {
+            continue;
+        }
         let signed = valid.is_none_or(|valid| valid[index as usize]);
         let is_beyond = !beyond.is_empty() && beyond.binary_search(&index).is_ok();
         match check_in(ledger, shard, transaction, signed, is_beyond) {
@@ -192,76 +176,6 @@ fn filter_shard<'a>(
         filter_account(ledger, shard.at(account[0].position), account, claims, refused, idle);
     }
     judged
-}
-
-/// Checks the candidates of one account together; they are sorted by sequence number.
-fn filter_account(
-    ledger: &Ledger,
-    account: &Account,
-    candidates: &[Candidate],
-    mut claims: AccountClaims,
-    refused: &mut Vec<(u32, Refusal)>,
-    idle: &mut Vec<u32>,
-) {
-    let mut counting: SmallVec<[&Candidate; 8]> = SmallVec::new();
-    for same in candidates.chunk_by(|a, b| a.transaction.body.sequence == b.transaction.body.sequence) {
-        let counts = counting_one(same);
-        let others = same.iter().filter(|other| other.index != counts.index);
-        refused.extend(others.map(|other| (other.index, why_not(other, counts))));
-        counting.push(counts);
-    }
-    let owners = counting.partition_point(|one| one.slot() == 0);
-    let has_sessions = owners < counting.len();
-    if has_sessions {
-        refuse_beyond_caps(ledger, account, &mut counting, refused);
-        // The owner's come last: of replacements of one offer the last one counts.
-        counting.rotate_left(owners);
-    }
-    counting.iter().for_each(|one| claims.read(one.index, one.transaction, ledger.fee));
-    let Some(conflict) = claims.conflict(ledger, account) else { return idle.extend(claims.repeated()) };
-    let is_own = |one: &Candidate| one.precedence() == Precedence::Owner;
-    let sets: [&dyn Fn(&Candidate) -> bool; 4] =
-        [&|one| one.precedence() < Precedence::Key, &is_own, &|one| one.is_relief(), &|one| {
-            is_own(one) && one.is_relief()
-        }];
-    let sets = if has_sessions { &sets[..] } else { &sets[2..3] };
-    for stands in sets {
-        let mut claims = AccountClaims::default();
-        counting.iter().filter(|one| stands(one)).for_each(|one| claims.read(one.index, one.transaction, ledger.fee));
-        if claims.conflict(ledger, account).is_none() {
-            let removed = counting.iter().filter(|one| !stands(one));
-            refused.extend(removed.map(|one| (one.index, conflict)));
-            return idle.extend(claims.repeated());
-        }
-    }
-    refused.extend(counting.iter().map(|one| (one.index, conflict)));
-}
-
-/// Removes transactions of session keys that together would use more than a cap, or open more offers than a key may
-/// have. Those of each key are judged apart; they are sorted by sequence number.
-fn refuse_beyond_caps<'c, 'a>(
-    ledger: &Ledger,
-    account: &Account,
-    counting: &mut SmallVec<[&'c Candidate<'a>; 8]>,
-    refused: &mut Vec<(u32, Refusal)>,
-) {
-    let before = refused.len();
-    for of_slot in counting.chunk_by(|a, b| a.slot() == b.slot()).filter(|of_slot| of_slot[0].slot() > 0) {
-        let beyond = |ones: &mut dyn Iterator<Item = &&Candidate>| {
-            let mut claims = AccountClaims::default();
-            ones.for_each(|one| claims.read(one.index, one.transaction, ledger.fee));
-            claims.sums.retain(|(sum, _)| !matches!(sum, Sum::Spent(_)));
-            claims.conflict(ledger, account)
-        };
-        let Some(refusal) = beyond(&mut of_slot.iter()) else { continue };
-        let relief = beyond(&mut of_slot.iter().filter(|one| one.is_relief())).is_none();
-        let removed = of_slot.iter().filter(|one| !(relief && one.is_relief()));
-        refused.extend(removed.map(|one| (one.index, refusal)));
-    }
-    let removed = &refused[before..];
-    if !removed.is_empty() {
-        counting.retain(|one| !removed.iter().any(|(index, _)| *index == one.index));
-    }
 }
 
 /// Refuses all sides of conflicts between accounts, including transactions whose own account has a conflict. Only
@@ -304,7 +218,7 @@ fn refuse_pairs(ledger: &Ledger, judged: &[Judged], refusals: &mut [Option<Refus
     let stands = |candidate: &&Candidate| refusals[candidate.index as usize].is_none();
     let standing = judged.par_iter().flat_map_iter(|judged| judged.candidates.iter().filter(stands));
     let opened = standing.filter_map(|one| Some((room::opened(ledger, one.transaction)?, one.index))).collect();
-    room::refuse_pairs(ledger, opened, refusals);
+    room::refuse_pairs(ledger, &[], opened, refusals);
 }
 
 /// Checks one transaction against the present state, as the filter would if it were alone in the next block; see

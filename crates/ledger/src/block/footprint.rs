@@ -306,6 +306,8 @@ impl Footprint for Transaction {
                 visitor.once(Once::Word(proposal));
                 visitor.edit(PlaceEdit::Charter(CharterEdit::Vote(proposal, word)));
             }
+            // What is in it has footprints of its own.
+            Operation::Sealed(_) => {}
             Operation::SetHolder { asset, account, state, .. } => {
                 let (asset, state) = (*asset, *state);
                 visitor.require(Requirement::Listed(asset))?;

@@ -11,6 +11,7 @@ mod attached;
 mod checks;
 mod claims;
 mod clear;
+mod conservation;
 mod effects;
 mod ethereum;
 mod exacts;
@@ -24,9 +25,11 @@ mod quotas;
 mod quote;
 mod reservations;
 mod room;
+mod sealed;
 mod settle;
 mod spending;
 mod stage;
+mod together;
 mod trade;
 mod uses;
 
@@ -40,5 +43,9 @@ pub use quotas::{
 };
 pub use quote::{NextBatch, Quote, QuoteError};
 pub use reservations::{Reservations, ReserveError};
+pub use sealed::{
+    ENVELOPES_MAX, OpenedEnvelope, OpenedOperation, Opening, OpeningRules, Unsealing, are_envelopes_sound,
+    envelopes_per_sub_block, opened,
+};
 pub use spending::spending;
 pub use stage::Stage;

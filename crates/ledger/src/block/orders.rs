@@ -146,8 +146,14 @@ impl<'a> Orders<'a> {
         }
         rayon::join(|| all.offers.par_sort_unstable(), || all.leaving.par_sort_unstable());
         all.exacts.sort_unstable();
-        // Several cancels may name one offer.
-        all.leaving.dedup_by_key(|ended| (ended.pair, ended.place));
+        // Several cancels may name one offer, and one in an envelope an offer that a plain transaction replaces.
+        all.leaving.dedup_by(|next, first| {
+            let is_same = (next.pair, next.place) == (first.pair, first.place);
+            if is_same && next.why == EndReason::Replaced {
+                *first = *next;
+            }
+            is_same
+        });
         all
     }
 

@@ -35,12 +35,19 @@ pub(super) fn may_lack_pairs(ledger: &Ledger) -> bool {
     assets > ledger.founded_assets() as usize || assets.saturating_mul(assets) > ledger.limits.open_pairs as usize
 }
 
-/// Opens the lowest of these pairs, each with the transaction that would open it, as far as there is room, and refuses
-/// the offers of the others.
-pub(super) fn refuse_pairs(ledger: &Ledger, mut opened: Vec<(Pair, u32)>, refusals: &mut [Option<Refusal>]) {
+/// Opens the lowest of these pairs, each with the transaction that would open it, as far as the pairs leave room that
+/// the block `opens` already, and refuses the offers of the others.
+pub(super) fn refuse_pairs(
+    ledger: &Ledger,
+    opens: &[Pair],
+    mut opened: Vec<(Pair, u32)>,
+    refusals: &mut [Option<Refusal>],
+) {
     opened.par_sort_unstable();
-    let (mut crowd, mut room, listings) = (ledger.crowd.clone(), pairs_room(ledger), ledger.listings());
-    for of_pair in opened.chunk_by(|a, b| a.0 == b.0) {
+    let (mut crowd, listings) = (ledger.crowd.clone(), ledger.listings());
+    let mut room = pairs_room(ledger).saturating_sub(opens.len());
+    opens.iter().for_each(|pair| crowd.open(listings, *pair));
+    for of_pair in opened.chunk_by(|a, b| a.0 == b.0).filter(|of_pair| !opens.contains(&of_pair[0].0)) {
         let pair = of_pair[0].0;
         let why = match crowd.check_pair(listings, pair, &ledger.limits) {
             Err(why) => why,

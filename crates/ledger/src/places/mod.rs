@@ -26,6 +26,7 @@ mod list;
 pub(crate) mod offers;
 pub(crate) mod pools;
 pub(crate) mod scope;
+pub(crate) mod seals;
 pub(crate) mod shared_map;
 pub(crate) mod stakes;
 pub(crate) mod sums;

@@ -17,6 +17,7 @@ use crate::places::contracts::Contracts;
 use crate::places::controls::{Controls, HeldOffers};
 use crate::places::offers::OrderBook;
 use crate::places::pools::Pools;
+use crate::places::seals::OpenedNames;
 use crate::places::unsound::AuditError;
 use crate::places::venues::Venues;
 use crate::places::{Audited, Places, Rules};
@@ -54,6 +55,8 @@ pub struct Ledger {
     pub(crate) is_book_full: bool,
     /// How much of the book listed assets take; derived.
     pub(crate) crowd: Crowd,
+    /// The names of envelopes that were opened.
+    pub(crate) names: OpenedNames,
     /// Whether blocks may edit accounts; set by the genesis, not part of a checkpoint.
     pub(crate) is_developers: bool,
     /// The newest rules that this node follows; not part of the state.
@@ -92,6 +95,7 @@ impl Ledger {
             history: History::default(),
             is_book_full: false,
             crowd: Crowd::default(),
+            names: OpenedNames::default(),
             is_developers: genesis.is_developers,
             newest: RULES_NEWEST,
         })

@@ -17,6 +17,7 @@ use super::ledger::Ledger;
 use crate::contracts::{EvmEngine, History};
 use crate::places::assets::Crowd;
 use crate::places::controls::HeldOffers;
+use crate::places::seals::OpenedNames;
 use crate::places::tags::{CHAIN, END};
 use crate::places::unsound::AuditError;
 use crate::places::{ChunkFault, PlaceReaders, Restored, in_place, tagged};
@@ -205,6 +206,7 @@ impl Restore {
             history: History::default(),
             is_book_full,
             crowd,
+            names: OpenedNames::default(),
             is_developers: false,
             newest: RULES_NEWEST,
         };

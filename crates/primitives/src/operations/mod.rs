@@ -12,7 +12,6 @@ mod value;
 mod venues;
 
 use crate::venue::VenueOperation;
-use strum::EnumCount;
 
 use crate::transaction::OperationKind;
 use crate::{Operation, SESSION_WEIGHT};
@@ -288,8 +287,8 @@ const VENUE: u8 = 11;
 
 /// The place in [`NATIVE`] of the first row of each kind; those at venues have none. Every transaction's weight is
 /// asked for several times in a block, so it takes no search.
-const FIRST: [usize; OperationKind::COUNT] = {
-    let (mut first, mut at) = ([0; OperationKind::COUNT], NATIVE.len());
+const FIRST: [usize; OperationKind::Sealed as usize + 1] = {
+    let (mut first, mut at) = ([0; OperationKind::Sealed as usize + 1], NATIVE.len());
     while at > 0 {
         at -= 1;
         first[NATIVE[at].code[0] as usize] = at;

@@ -3,7 +3,7 @@
 use super::{AskedAs, FieldKind, FieldList, Needs, OperationField, OperationRow, SESSION_WEIGHT, Signers, field};
 use crate::{
     ASSET_CONTROLS, EXACT_WEIGHT, HOLDER_STATES, LANE_DEPOSITS, PARAMETERS, POOL_WEIGHT, PROPOSAL_WEIGHT,
-    REFERENCE_KINDS, REFERENCE_RULES,
+    REFERENCE_KINDS, REFERENCE_RULES, SEALED_WEIGHT,
 };
 
 const SELL: OperationField = field("sell", FieldKind::Asset, "Symbol sold.");
@@ -722,6 +722,22 @@ pub static NATIVE: &[OperationRow] = &[
             AMOUNT,
             REFERENCE_KIND,
             REFERENCE,
+        ],
+        ..ROW
+    },
+    OperationRow {
+        code: &[32],
+        name: "sealed",
+        structure: "Sealed",
+        about: "Brings an envelope: signed orders that nobody reads before their block is decided. An ed25519 key signs \
+                it. Since rules 21.",
+        fees: SEALED_WEIGHT,
+        signer: Signers::Trading,
+        fields: &[
+            field("key", FieldKind::Long, "The number of the committee's key that opens it."),
+            field("size", FieldKind::Short(1), "The size of its box: 0 for 512 bytes, 1 for 2048, 2 for 8192."),
+            field("point", FieldKind::Bytes, "A point of G2, compressed: 96 bytes."),
+            field("sealed", FieldKind::Bytes, "Its box."),
         ],
         ..ROW
     },

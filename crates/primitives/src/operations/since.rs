@@ -4,6 +4,7 @@ use crate::control::RULES_OF_CONTROLS;
 use crate::keys::RULES_OF_KEYS;
 use crate::listing::RULES_OF_LISTINGS;
 use crate::proposal::{RULES_OF_LANE_TERMS, RULES_OF_PROPOSALS};
+use crate::sealed::RULES_OF_ENVELOPES;
 use crate::{Operation, ProposedChange, SessionOperation};
 
 impl Operation {
@@ -25,6 +26,7 @@ impl Operation {
             },
             Operation::Vote { .. } => RULES_OF_PROPOSALS,
             Operation::SetHolder { .. } | Operation::Recover(_) => RULES_OF_CONTROLS,
+            Operation::Sealed(_) => RULES_OF_ENVELOPES,
             Operation::Session(operation) => match &**operation {
                 SessionOperation::Authorize { terms, .. } => terms.scope.since_rules(),
                 _ => 0,

@@ -549,7 +549,10 @@ impl<D: Disk + Clone> Replica<D> {
         }
         let (height, _) = self.engine.tip();
         let start = self.engine.successor(&network.chain.committee());
-        let mut engine = Engine::new(network.setup(check_payload(network.ethereum, network.ledger_rules)), start);
+        let mut engine = Engine::new(
+            network.setup(check_payload(network.ethereum, network.ledger_rules, network.committee_max)),
+            start,
+        );
         match self.engine.silent_to() {
             Some(height) => engine.stay_silent_below(height + 1),
             // A follower may lack the log too, and vote from now on; or its log already names the height to vote from.

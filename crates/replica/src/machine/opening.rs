@@ -7,7 +7,10 @@ use std::time::Duration;
 use consensus::{Committee, Contents, Engine, Finality, LogEntry, Members, PayloadCheck, Start};
 use kernel::Planted;
 use ledger::contracts::{EthereumRules, check_in_section};
-use ledger::{Ledger, NETWORK_SPEC, POLICY_SIGNATURES_PER_SUB_BLOCK, TYPED_DATA_PER_SUB_BLOCK, outcome_root};
+use ledger::{
+    Ledger, NETWORK_SPEC, POLICY_SIGNATURES_PER_SUB_BLOCK, TYPED_DATA_PER_SUB_BLOCK, are_envelopes_sound,
+    envelopes_per_sub_block, outcome_root,
+};
 use primitives::venue::VENUE_SIGNATURES_PER_SUB_BLOCK;
 use primitives::{Digest, Height, Operation, SubBlock, Transaction};
 use proofs::Lineage;
@@ -18,10 +21,11 @@ use crate::{Defect, EthereumSection, HandoverLog, Home, Network, Now, Past, Repl
 
 /// The check of a sub-block's payload at heights of these rules. It decodes as a sub-block. If it has an operation of
 /// later rules, which older programs cannot decode, it is early. Its Ethereum transactions can be valid in some state
-/// and are within the quotas of gas, of signature recoveries, and of the signatures of policies and of orders.
-/// Returns what consensus must
-/// know of it.
-pub fn check_payload(section: EthereumSection, rules: u32) -> PayloadCheck {
+/// and are within the quotas of gas, of signature recoveries, and of the signatures of policies and of orders. Its
+/// envelopes are no more than its share where a committee has so many seats, and their points are points. Returns what
+/// consensus must know of it.
+pub fn check_payload(section: EthereumSection, rules: u32, seats: usize) -> PayloadCheck {
+    let envelopes = envelopes_per_sub_block(seats as u32) as usize;
     Arc::new(move |bytes| {
         let sub_block = SubBlock::from_payload(0, bytes).ok()?;
         let is_early = sub_block.native.iter().any(|one| one.since_rules() > rules);
@@ -30,6 +34,9 @@ pub fn check_payload(section: EthereumSection, rules: u32) -> PayloadCheck {
         if sum(Transaction::recoveries) > TYPED_DATA_PER_SUB_BLOCK.into()
             || sum(Transaction::policy_signatures) > POLICY_SIGNATURES_PER_SUB_BLOCK.into()
         {
+            return None;
+        }
+        if !are_envelopes_sound(&sub_block.native, envelopes) {
             return None;
         }
         let signatures: usize = sub_block.native.iter().map(venue_signatures).sum();
@@ -102,7 +109,10 @@ impl<D: Disk + Clone> Replica<D> {
         let follows = ledger.follows_at(height + 1) || opens_anyway;
         let network = network.at(ledger, if follows { height + 1 } else { height })?;
         let start = start(&network, &past, ledger, height, newest)?;
-        let mut engine = Engine::new(network.setup(check_payload(network.ethereum, network.ledger_rules)), start);
+        let mut engine = Engine::new(
+            network.setup(check_payload(network.ethereum, network.ledger_rules, network.committee_max)),
+            start,
+        );
         if unproved.is_some() {
             // It has no superblock to continue from: until it finds one, it only reports the height of its state.
             engine.rejoin();
@@ -247,7 +257,7 @@ mod tests {
 
     fn checked(native: Vec<Transaction>, ethereum: Vec<Vec<u8>>) -> Option<Contents> {
         let sub_block = SubBlock { time_ms: 5, native, ethereum, ..SubBlock::default() };
-        check_payload(SECTION, 11)(&sub_block.to_payload())
+        check_payload(SECTION, 11, 4)(&sub_block.to_payload())
     }
 
     /// A validator checks no more wallet signatures than the quota allows before it votes for a sub-block.
@@ -280,7 +290,7 @@ mod tests {
             Transaction::by_policy(body.clone(), Digest::default(), signatures)
         };
         let check = |count: usize, one: &Transaction, more: &[Transaction]| {
-            check_payload(SECTION, 99)(
+            check_payload(SECTION, 99, 4)(
                 &SubBlock { native: [&vec![one.clone(); count][..], more].concat(), ..SubBlock::default() }
                     .to_payload(),
             )
@@ -305,7 +315,7 @@ mod tests {
         for refused in [vec![transfer; 3], vec![signed(8, 50_000)], vec![signed(7, 20_999)], vec![vec![1, 2, 3]]] {
             assert!(checked(Vec::new(), refused.clone()).is_none(), "{refused:?}");
         }
-        assert!(check_payload(SECTION, 11)(b"no sub-block").is_none());
+        assert!(check_payload(SECTION, 11, 4)(b"no sub-block").is_none());
     }
 
     /// The attack: one validator with the new program proposes what the others cannot decode yet.
@@ -316,7 +326,7 @@ mod tests {
         let body = Body { chain: 7, account: Address([1; 20]), sequence: 1, until: 50_000, operation };
         let key = SecretKey::from_seed([1; 32]);
         let sub_block = SubBlock { native: vec![body.sign(&Digest::default(), &key)], ..SubBlock::default() };
-        let is_early = |rules| check_payload(SECTION, rules)(&sub_block.to_payload()).expect("a sub-block").is_early;
+        let is_early = |rules| check_payload(SECTION, rules, 4)(&sub_block.to_payload()).expect("a sub-block").is_early;
         assert_eq!([11, 12, 13].map(is_early), [true, false, false]);
     }
 }

@@ -327,6 +327,7 @@ impl Shadow {
             Operation::Propose(_) | Operation::Vote { .. } => {}
             // `controls` has judged them; no run is so long that a recovery is due.
             Operation::SetHolder { .. } | Operation::Recover(_) => {}
+            Operation::Sealed(_) => return Err("nobody seals here, but an envelope was applied".into()),
             Operation::Venue(_) => return Err("the chain has no venues, but an operation on one was applied".into()),
             Operation::Withdraw { .. } | Operation::Lane(_) => {
                 return Err("the chain has no payment lane, but an operation on it was applied".into());

@@ -1,0 +1,5 @@
+//! What the ledger keeps of sealed orders: the names of envelopes that were opened.
+
+mod names;
+
+pub use names::OpenedNames;
