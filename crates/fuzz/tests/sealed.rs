@@ -50,7 +50,7 @@ fn points_and_keys() {
 #[test]
 fn frames_about_opened_envelopes() {
     let points: Vec<OpeningKey> = (0..64).map(|seed| OpeningKey([seed; 48])).collect();
-    let shares = UnsealFrame::Shares { height: 7, points: points[..2].into() };
+    let shares = UnsealFrame::Shares { height: 7, key: 2, points: points[..2].into() };
     let frames = [UnsealFrame::Ask(u64::MAX), shares, UnsealFrame::Keys { height: 9, points: points.into() }];
     Target::new("unseal-frame", frames.iter().map(UnsealFrame::to_bytes).collect()).run(|bytes| {
         let frame = UnsealFrame::from_bytes(bytes).map_err(|error| error.to_string())?;

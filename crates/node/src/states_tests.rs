@@ -253,7 +253,7 @@ fn a_restored_validator_holds_its_state_against_the_certificate() {
     let (height, parent) = (other.height() + 1, other.last_block());
     let parent_root = ledger::Roots::of(&other).parts().root();
     let sub_blocks = vec![SubBlock { proposer: 0, ..SubBlock::default() }];
-    let block = Superblock { height, parent, time_ms: 1, parent_root, sub_blocks };
+    let block = Superblock { height, parent, time_ms: 1, parent_root, sub_blocks, ..Superblock::default() };
     other.apply(&block, ledger::Signatures::Valid, &mut |_| {}).expect("applies");
     assert!(!proof.is_of(&other, constants));
     for (state, is_right) in [(other, false), (ledger, true)] {

@@ -91,7 +91,7 @@ fn block(ledger: &Ledger, parent_root: Digest) -> Superblock {
     let mut sub_blocks: Vec<SubBlock> = (0..).zip(sub_blocks).map(sub).collect();
     sub_blocks[1].ethereum = vec![ethereum(height)];
     sub_blocks[1].senders = recover_senders(&sub_blocks[1].ethereum);
-    Superblock { height, parent: ledger.last_block(), time_ms, parent_root, sub_blocks }
+    Superblock { height, parent: ledger.last_block(), time_ms, parent_root, sub_blocks, ..Superblock::default() }
 }
 
 fn make(path: &Path) {

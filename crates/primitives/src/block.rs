@@ -10,6 +10,10 @@ use crate::{Address, Digest, Height, Transaction, read_format, write_format};
 const BLOCK_CONTEXT: &str = "walras 2026 superblock v2";
 /// The version of the encoding of superblocks.
 const BLOCK_FORMAT: u8 = 5;
+/// The version of those in which envelopes were opened: their keys are behind the rest.
+const OPENED_FORMAT: u8 = 6;
+/// Bytes of the key that opens an envelope.
+pub const OPENING_KEY_BYTES: usize = 48;
 /// The version of the encoding of sub-blocks.
 const SUB_BLOCK_FORMAT: u8 = 4;
 /// The section of native transactions; every sub-block has it.
@@ -142,25 +146,47 @@ pub struct Superblock {
     pub parent_root: Digest,
     /// The validators' sub-blocks in slot order.
     pub sub_blocks: Vec<SubBlock>,
+    /// The keys of the envelopes that it opens, in their order. The committee makes them once the block is decided. They
+    /// are stored so that a replay needs no committee.
+    pub openings: Vec<[u8; OPENING_KEY_BYTES]>,
 }
 
 impl BorshSerialize for Superblock {
     fn serialize<W: Write>(&self, writer: &mut W) -> Result<()> {
-        write_format(writer, BLOCK_FORMAT)?;
+        write_format(writer, self.format())?;
         (self.height, self.parent, self.time_ms, self.parent_root).serialize(writer)?;
-        self.sub_blocks.serialize(writer)
+        self.sub_blocks.serialize(writer)?;
+        writer.write_all(&self.encoded_openings())
     }
 }
 
 impl BorshDeserialize for Superblock {
     fn deserialize_reader<R: Read>(reader: &mut R) -> Result<Superblock> {
-        read_format(reader, "a block", BLOCK_FORMAT)?;
+        let mut format = [0];
+        reader.read_exact(&mut format)?;
+        let is_opened = format == [OPENED_FORMAT];
+        if !is_opened {
+            read_format(&mut &format[..], "a block", BLOCK_FORMAT)?;
+        }
         let (height, parent, time_ms, parent_root, sub_blocks) = BorshDeserialize::deserialize_reader(reader)?;
-        Ok(Superblock { height, parent, time_ms, parent_root, sub_blocks })
+        let openings: Vec<_> = if is_opened { BorshDeserialize::deserialize_reader(reader)? } else { Vec::new() };
+        if is_opened && openings.is_empty() {
+            return invalid("the keys of opened envelopes are missing: leave them out by the format".into());
+        }
+        Ok(Superblock { height, parent, time_ms, parent_root, sub_blocks, openings })
     }
 }
 
 impl Superblock {
+    fn format(&self) -> u8 {
+        if self.openings.is_empty() { BLOCK_FORMAT } else { OPENED_FORMAT }
+    }
+
+    /// What stands behind the sub-blocks.
+    fn encoded_openings(&self) -> Vec<u8> {
+        if self.openings.is_empty() { Vec::new() } else { encoded(&self.openings) }
+    }
+
     /// Number of native transactions in all sub-blocks.
     pub fn native_len(&self) -> usize {
         self.sub_blocks.iter().map(|sub| sub.native.len()).sum()
@@ -185,7 +211,7 @@ impl Superblock {
 
     /// The canonical encoding, written in parallel on the current rayon pool if it is large.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes = encoded(&(BLOCK_FORMAT, self.height, self.parent, self.time_ms, self.parent_root));
+        let mut bytes = encoded(&(self.format(), self.height, self.parent, self.time_ms, self.parent_root));
         bytes.extend(encoded(&length(self.sub_blocks.len())));
         for sub_block in &self.sub_blocks {
             bytes.extend(encoded(&sub_block.proposer));
@@ -196,6 +222,7 @@ impl Superblock {
             sub_block.write_ethereum(&mut bytes);
             bytes.extend(encoded(&(&sub_block.forged, &sub_block.senders)));
         }
+        bytes.extend(self.encoded_openings());
         bytes
     }
 
@@ -254,7 +281,8 @@ mod tests {
             };
             let sub_blocks = sizes.iter().enumerate().map(sub_block).collect();
             let (parent, parent_root) = (Digest([1; 32]), Digest([2; 32]));
-            let block = Superblock { height: 9, parent, time_ms: 8, parent_root, sub_blocks };
+            let openings = (0..sizes.len() as u8).map(|at| [at; OPENING_KEY_BYTES]).collect();
+            let block = Superblock { height: 9, parent, time_ms: 8, parent_root, sub_blocks, openings };
             for sub in &block.sub_blocks {
                 let read = SubBlock::from_payload(sub.proposer, &sub.to_payload()).expect("its own bytes");
                 assert_eq!(SubBlock { forged: sub.forged.clone(), senders: sub.senders.clone(), ..read }, *sub);
@@ -262,6 +290,8 @@ mod tests {
             let plain = borsh::to_vec(&block).expect("writing to memory");
             assert_eq!(block.to_bytes(), plain);
             assert_eq!(Superblock::digest(&plain), Digest::of(BLOCK_CONTEXT, &plain));
+            assert_eq!(borsh::from_slice::<Superblock>(&plain).expect("its own bytes"), block);
+            assert_eq!(plain[0], if sizes.is_empty() { BLOCK_FORMAT } else { OPENED_FORMAT });
         }
     }
 

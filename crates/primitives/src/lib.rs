@@ -43,7 +43,7 @@ pub mod venue;
 mod wallet;
 
 pub use amount::{Amount, AssetId, Fraction, FractionError, MAX_ISSUED, UnitsError, format_units, parse_units};
-pub use block::{SubBlock, Superblock};
+pub use block::{OPENING_KEY_BYTES, SubBlock, Superblock};
 pub use consents::{AskedChange, policy_salt};
 pub use control::{
     ASSET_CONTROLS, AssetControl, AssetControlError, HOLDER_STATES, HolderRecovery, HolderState, RULES_OF_CONTROLS,

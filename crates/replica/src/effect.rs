@@ -6,6 +6,7 @@ use consensus::{Index, Members, Payload, Refused};
 use ledger::BlockClock;
 use primitives::{Digest, Height, Transaction};
 
+use crate::unsealing::{Points, UnsealJob};
 use crate::{FrameBytes, Network, PoolJob};
 
 /// What the shell must do, in order.
@@ -104,6 +105,17 @@ pub enum Job {
         /// Its bytes.
         bytes: FrameBytes,
     },
+    /// Find what opens in a decided block, or make, combine or check opening keys.
+    Unseal(UnsealJob),
+    /// Send a peer the opening keys of a block that is applied here.
+    Recall {
+        /// The generation of the links to use.
+        generation: u64,
+        /// The receiver.
+        peer: Index,
+        /// The height.
+        height: Height,
+    },
     /// Find the network of the epoch that decides this height. It needs a ledger that has applied the height below.
     NextEpoch(Height),
 }
@@ -117,4 +129,6 @@ pub struct Agreed {
     pub sub_blocks: Vec<(Index, Payload)>,
     /// How its block gets its time.
     pub clock: BlockClock,
+    /// The keys of the envelopes that it opens, in their order.
+    pub keys: Points,
 }

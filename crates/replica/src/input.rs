@@ -6,6 +6,7 @@ use consensus::{Index, Payload};
 use primitives::{Digest, Height};
 
 use crate::Network;
+use crate::unsealing::{SealView, UnsealDone};
 
 /// The time of a step.
 #[derive(Clone, Copy, Debug, Default)]
@@ -78,6 +79,11 @@ pub enum Input {
     StateRoot(Height, Digest),
     /// The receipts root of a height.
     ReceiptsRoot(Height, Digest),
+    /// What the state after a height says about sealing keys, on a chain that has them: it comes before
+    /// [`Input::Applied`].
+    Seals(Box<SealView>),
+    /// The result of [`crate::Job::Unseal`].
+    Unsealed(UnsealDone),
     /// The network of the next epoch.
     Epoch(Box<Network>),
 }

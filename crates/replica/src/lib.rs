@@ -101,7 +101,7 @@ pub use recovery::{
 pub use restarted::begin_again;
 pub use settings::{Defect, ReplicaSettings};
 pub use state_sync::{Own, StateEffect, StateSync};
-pub use unsealing::{UnsealEffect, UnsealFrame, UnsealInput, UnsealMistake, Unsealer};
+pub use unsealing::{UnsealFrame, UnsealMistake, Unsealer};
 
 /// The Borsh encoding of a value.
 pub fn encode<T: borsh::BorshSerialize>(value: &T) -> Vec<u8> {

@@ -48,7 +48,7 @@ impl Foundation {
         let Foundation { parent, parent_root, .. } = *self;
         let ProposedSection { transactions: ethereum, senders } = ethereum;
         let sub_blocks = vec![SubBlock { time_ms, native, ethereum, senders, ..SubBlock::default() }];
-        Superblock { height, parent, time_ms, parent_root, sub_blocks }
+        Superblock { height, parent, time_ms, parent_root, sub_blocks, ..Superblock::default() }
     }
 }
 
@@ -60,7 +60,8 @@ impl Agreed {
         let sub_blocks: Vec<SubBlock> = self.sub_blocks.iter().map(|(slot, payload)| check(*slot, payload)).collect();
         let clocks: Vec<u64> = sub_blocks.iter().map(|sub| sub.time_ms).collect();
         let time_ms = self.clock.block_time(parent_ms, &clocks);
-        Superblock { height: self.height, parent, time_ms, parent_root, sub_blocks }
+        let openings = self.keys.iter().map(|key| key.0).collect();
+        Superblock { height: self.height, parent, time_ms, parent_root, sub_blocks, openings }
     }
 
     /// Checks that a superblock equals the logged block of its height. After a restart, heights above the last

@@ -231,7 +231,7 @@ mod tests {
         let native = keys.iter().enumerate().map(offer).collect();
         let sub_blocks = vec![SubBlock { native, ..SubBlock::default() }];
         let (parent, parent_root) = (ledger.last_block(), replay.root);
-        Superblock { height, parent, time_ms: height, parent_root, sub_blocks }
+        Superblock { height, parent, time_ms: height, parent_root, sub_blocks, ..Superblock::default() }
     }
 
     /// Logs three blocks, spoils the receipts of the second, then recovers.

@@ -130,7 +130,8 @@ impl Fake {
         let (height, parent) = (ledger.height() + 1, ledger.last_block());
         let sub_blocks = vec![SubBlock { native: transactions.to_vec(), ..SubBlock::default() }];
         let parent_root = Roots::of(&ledger).parts().root();
-        let block = Superblock { height, parent, time_ms: 1_000 * height, parent_root, sub_blocks };
+        let block =
+            Superblock { height, parent, time_ms: 1_000 * height, parent_root, sub_blocks, ..Superblock::default() };
         let applied = ledger.apply(&block, Signatures::Valid, &mut |_| {}).expect("sound");
         let ids: Vec<TransactionId> = transactions.iter().map(Transaction::id).collect();
         let proven = Arc::new(ProvenReceipts::new(receipts_with(&applied, &ids)));

@@ -37,7 +37,7 @@ fn superblock(ledger: &Ledger, parent_root: Digest, parts: Vec<Vec<Transaction>>
         .map(|(i, native)| SubBlock { proposer: i as u32, native, ..SubBlock::default() })
         .collect();
     let (height, parent) = (ledger.height() + 1, ledger.last_block());
-    Superblock { height, parent, time_ms: 0, parent_root, sub_blocks }
+    Superblock { height, parent, time_ms: 0, parent_root, sub_blocks, ..Superblock::default() }
 }
 
 fn apply(ledger: &mut Ledger, root: Digest, parts: Vec<Vec<Transaction>>) -> ledger::Applied {

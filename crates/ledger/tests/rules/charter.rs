@@ -119,7 +119,7 @@ impl World {
         let (height, parent) = (self.ledger.height() + 1, self.ledger.last_block());
         let parent_root = Roots::of(&self.ledger).parts().root();
         let sub_blocks = vec![SubBlock { proposer: 0, native, ..SubBlock::default() }];
-        Superblock { height, parent, time_ms: height * 1_000, parent_root, sub_blocks }
+        Superblock { height, parent, time_ms: height * 1_000, parent_root, sub_blocks, ..Superblock::default() }
     }
 
     pub fn apply(&mut self, native: Vec<Transaction>) -> Vec<Option<Refusal>> {

@@ -98,7 +98,7 @@ impl World {
         sub_blocks.push(SubBlock { proposer: 99, native, ..SubBlock::default() });
         let (height, parent) = (self.ledger.height() + 1, self.ledger.last_block());
         let parent_root = self.roots.parts().root();
-        let block = Superblock { height, parent, time_ms: 0, parent_root, sub_blocks };
+        let block = Superblock { height, parent, time_ms: 0, parent_root, sub_blocks, ..Superblock::default() };
         let applied = self.ledger.apply(&block, Signatures::Unchecked, &mut |_| {}).expect("applies");
         self.ledger.audit().expect("sound");
         let root = self.roots.apply(&applied.changes);

@@ -55,7 +55,8 @@ impl World {
         let mut proofs = vec![(Digest::default(), roots.prove_validators(&ledger))];
         for height in 1..=heights {
             let (parent, parent_root) = (ledger.last_block(), roots.parts().root());
-            let block = Superblock { height, parent, time_ms: 0, parent_root, sub_blocks: Vec::new() };
+            let block =
+                Superblock { height, parent, time_ms: 0, parent_root, sub_blocks: Vec::new(), ..Superblock::default() };
             let applied = ledger.apply(&block, Signatures::Valid, &mut |_| {}).expect("applies");
             roots.apply(&applied.changes);
             let receipts: BlockReceipts = crate::recovery::receipts(&block, &applied);

@@ -30,7 +30,7 @@ fn block(key: &SecretKey, ledger: &Ledger, root: Digest) -> Superblock {
     let native = vec![body.sign(&ledger.network(), key)];
     let Foundation { parent, parent_root, .. } = Foundation::of(ledger, root);
     let sub_blocks = vec![SubBlock { native, ..SubBlock::default() }];
-    Superblock { height, parent, time_ms: height, parent_root, sub_blocks }
+    Superblock { height, parent, time_ms: height, parent_root, sub_blocks, ..Superblock::default() }
 }
 
 /// What a plain loop comes to, by height.

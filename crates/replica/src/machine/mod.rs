@@ -11,6 +11,7 @@ use ledger::outcome_root;
 use primitives::{Digest, Height, SubBlock, to_hex};
 use store::{Disk, Store, VoteLog};
 
+use crate::unsealing::{self, Points, QueueEffect, UnsealFrame, UnsealQueue};
 use crate::{
     Agreed, Defect, Effect, Home, Input, Job, Network, Now, Observation, PeerStatus, PoolJob, ReplicaError,
     ReplicaSettings, Sight, ValidatorStatus, Waiting, encode, state_sync,
@@ -80,6 +81,8 @@ pub struct Replica<D: Disk> {
     pub(crate) voted: BTreeMap<Index, Duration>,
     /// Whether the next epoch's network was asked for.
     pub(crate) is_turning_over: bool,
+    /// Decided blocks on their way to the ledger.
+    pub(crate) unsealing: UnsealQueue,
 }
 
 impl<D: Disk + Clone> Replica<D> {
@@ -175,6 +178,14 @@ impl<D: Disk + Clone> Replica<D> {
                 self.applied = time_ms.map_or(self.applied, |time_ms| (height, time_ms));
                 self.engine.on_applied(height);
             }
+            Input::Seals(view) => {
+                let effects = self.unsealing.seen(*view);
+                self.unseal(effects);
+            }
+            Input::Unsealed(done) => {
+                let effects = self.unsealing.done(done);
+                self.unseal(effects);
+            }
             Input::StateRoot(height, root) => self.on_half(height, [Some(root), None]),
             Input::ReceiptsRoot(height, root) => self.on_half(height, [None, Some(root)]),
             Input::Epoch(network) => self.begin_epoch(*network)?,
@@ -198,6 +209,16 @@ impl<D: Disk + Clone> Replica<D> {
             Sight::Frame(bytes) if bytes.first() == Some(&state_sync::TAG) => {
                 self.job(Job::State { generation: self.generation, peer, bytes });
             }
+            Sight::Frame(bytes) if bytes.first() == Some(&unsealing::TAG) => match UnsealFrame::from_bytes(&bytes) {
+                Ok(frame) => {
+                    let effects = self.unsealing.frame(peer, frame);
+                    self.unseal(effects);
+                }
+                Err(error) => {
+                    tracing::debug!(peer, %error, "an undecodable frame");
+                    self.offend(peer, Refused::Undecodable);
+                }
+            },
             Sight::Frame(bytes) => match Frame::from_bytes(&bytes) {
                 Ok(frame) => self.on_frame(peer, frame),
                 Err(error) => {
@@ -297,6 +318,8 @@ impl<D: Disk + Clone> Replica<D> {
             self.engine.set_waiting(self.waiting.ready > 0 || self.waiting.oldest_ms.is_some());
         }
         self.engine.on_tick();
+        let effects = self.unsealing.tick();
+        self.unseal(effects);
         self.offences.values_mut().for_each(|count| *count = count.saturating_sub(1));
         // A follower proposes nothing, and keeps its accusations until it does.
         if !self.engine.follows() {
@@ -493,8 +516,28 @@ impl<D: Disk + Clone> Replica<D> {
             self.rest_from(height, began);
         }
         self.observe(Observation::Decided(superblock.sub_blocks.iter().map(|(slot, _)| *slot).collect()));
-        let clock = self.network.block_clock();
-        self.job(Job::Apply(Agreed { height, sub_blocks: superblock.sub_blocks, clock }));
+        let (sub_blocks, clock) = (superblock.sub_blocks, self.network.block_clock());
+        let effects = self.unsealing.decided(Agreed { height, sub_blocks, clock, keys: Points::default() });
+        self.unseal(effects);
+    }
+
+    /// Performs what opening the envelopes of decided blocks needs.
+    fn unseal(&mut self, effects: Vec<QueueEffect>) {
+        let me = self.network.me;
+        for effect in effects {
+            match effect {
+                QueueEffect::Apply(agreed) => self.job(Job::Apply(agreed)),
+                QueueEffect::Job(job) => self.job(Job::Unseal(job)),
+                QueueEffect::Recall(peer, height) => {
+                    self.job(Job::Recall { generation: self.generation, peer, height });
+                }
+                QueueEffect::Send(to, frame) => {
+                    let peers = 0..self.network.peers.len() as Index;
+                    let to = peers.filter(|peer| *peer != me && to.is_none_or(|to| to == *peer)).collect();
+                    self.effects.push(Effect::Send { to, is_bulk: false, bytes: frame.to_bytes().into() });
+                }
+            }
+        }
     }
 
     /// Reports a faulty validator to the operator, in the form that `walras wallet accuse` takes, and notes it for an
@@ -574,6 +617,7 @@ impl<D: Disk + Clone> Replica<D> {
         self.assembling = None;
         let stays = network.has_the_links_of(&self.network);
         self.network = network;
+        self.unsealing.forget_peers();
         if stays {
             self.up.iter().for_each(|peer| self.engine.on_up(peer));
         } else {

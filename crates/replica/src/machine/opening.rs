@@ -17,6 +17,7 @@ use proofs::Lineage;
 use store::{Disk, Options, Store, StoreError, VoteLog, VoteOptions};
 
 use crate::machine::Replica;
+use crate::unsealing::{UnsealQueue, Unsealer};
 use crate::{Defect, EthereumSection, HandoverLog, Home, Network, Now, Past, ReplicaError, ReplicaSettings, Waiting};
 
 /// The check of a sub-block's payload at heights of these rules. It decodes as a sub-block. If it has an operation of
@@ -149,6 +150,7 @@ impl<D: Disk + Clone> Replica<D> {
             voted: BTreeMap::new(),
             last_decided: Duration::ZERO,
             is_turning_over: false,
+            unsealing: UnsealQueue::new(Unsealer::new(ledger.height(), Planted::NOTHING), None, ledger.opened_names()),
         };
         Ok(Opened { replica, past, handovers, unproved, certified_durably })
     }

@@ -269,9 +269,10 @@ impl<D: Disk + Clone> StateSync<D> {
 
     /// What is needed now.
     fn goal(&self, own: &impl Own, status: &ValidatorStatus) -> Option<Goal> {
+        // If nobody has the proof, a newer state is good enough, and the other way round.
+        let in_turns = |height| if self.attempts.is_multiple_of(2) { Goal::Proof(height) } else { Goal::Above(height) };
         if let Some(unproved) = self.unproved {
-            // If nobody has it, a newer one is good enough.
-            return Some(if self.attempts.is_multiple_of(2) { Goal::Proof(unproved) } else { Goal::Above(unproved) });
+            return Some(in_turns(unproved));
         }
         // A later state is of rules that this program does not follow.
         if own.read(|ledger| ledger.needs_rules().is_some()) {
@@ -280,6 +281,9 @@ impl<D: Disk + Clone> StateSync<D> {
         let (height, most) = (own.read(Ledger::height), self.state_behind);
         let is_far = most > 0 && status.certified_anywhere > height.saturating_add(most);
         match (status.stranded, is_far) {
+            // It has applied more than it has certificates of: its own state, once it is proved, is far enough. Without
+            // it the others may not reach a newer one.
+            (true, _) if status.certified < height => Some(in_turns(height)),
             (true, _) => Some(Goal::Above(height)),
             // A state that is not much nearer is not worth the transfer.
             (false, true) => Some(Goal::Above(height + most / 2)),
@@ -306,8 +310,9 @@ impl<D: Disk + Clone> StateSync<D> {
 
     /// Checks the fetched data as a whole, and makes it replace the present state.
     fn arrive(&mut self, fetched: Fetched, generation: u64, own: &impl Own, now: u64) -> Result<(), ReplicaError> {
-        let Fetched { base, first_epoch, handovers, backers } = fetched;
-        if self.unproved.is_none() && base.height <= own.read(Ledger::height) {
+        let Fetched { goal, base, first_epoch, handovers, backers } = fetched;
+        let (height, is_proof) = (own.read(Ledger::height), goal == Goal::Proof(base.height));
+        if base.height < height || base.height == height && !is_proof {
             tracing::info!(
                 height = base.height,
                 "the node has caught up by blocks meanwhile: the fetched state is not needed"
@@ -324,7 +329,7 @@ impl<D: Disk + Clone> StateSync<D> {
             self.not_before = now + SHUNNED_MS;
             return Ok(());
         }
-        if self.unproved == Some(base.height) {
+        if is_proof {
             check_own(&base, own)?;
         } else if let Err(why) = self.check_state(&base, own) {
             let blamed = backers.into_iter().map(|peer| (peer, why.clone())).collect();

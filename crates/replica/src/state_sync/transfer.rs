@@ -34,6 +34,7 @@ pub(crate) enum Goal {
 /// The fetched data. All of it is proved, except that the chunks make the state that the base names.
 #[derive(Debug)]
 pub(crate) struct Fetched {
+    pub(crate) goal: Goal,
     pub(crate) base: Base,
     /// The epoch of the first handover.
     pub(crate) first_epoch: u64,
@@ -313,7 +314,8 @@ impl<D: Disk> Transfer<D> {
             self.assembly.take().expect("complete").finish()?;
         }
         let (base, handovers) = (chosen.base, std::mem::take(&mut self.handovers));
-        Ok(Progress::Done(Box::new(Fetched { base, first_epoch: self.first_epoch, handovers, backers })))
+        let (goal, first_epoch) = (self.goal, self.first_epoch);
+        Ok(Progress::Done(Box::new(Fetched { goal, base, first_epoch, handovers, backers })))
     }
 
     fn begin(&mut self, chosen: &StateOffer) -> Result<bool, StoreError> {

@@ -2,24 +2,25 @@
 //!
 //! # The protocol
 //!
-//! An [`Unsealer`] is told which envelopes of a height open, as labels in the order of the block, and under which key
-//! of the committee ([`Committee`]). Whoever tells it has applied the height whose state names that key. t holders
-//! together make the opening keys; each holder has a share of the committee's secret.
+//! An [`Unsealer`] is told which envelopes of a height open, as labels in the order of the block, each with the number
+//! of the key that it is sealed to. Two keys may be in force: what a height has under one of them is a *lot*. Whoever
+//! tells it has applied the height whose state names the keys. t holders of a key ([`Committee`]) together make the
+//! opening keys of a lot; each holder has a share of its secret.
 //!
 //! - Upon *output(h)*: every height up to h is decided here, its payloads are held, its votes are durable. A holder
-//!   makes its shares for the envelopes of h, a job, and sends them to all peers in one frame. Heights come in order.
-//! - Upon *a frame of shares for h*: the first one of each holder counts. It is kept for heights that are output and
-//!   not applied here, and for at most [`AHEAD`] heights beyond.
-//! - When t frames of h are there: combine the first t of them, a job. It checks all keys of the block by one pairing.
-//!   If they are right, h is open. If not, each of the frames is checked by itself under its holder's key: false ones
-//!   are dropped, and their senders are *doubted*. While this key lives, frames of doubted holders come last, and count
-//!   only for heights that are not open two ticks after their output.
+//!   makes its shares for each lot of h, a job, and sends them to all peers in one frame. Heights come in order.
+//! - Upon *a frame of shares for a lot of h*: the first one of each holder counts. It is kept for heights that are
+//!   output and not applied here, and for at most [`AHEAD`] heights beyond.
+//! - When t frames of a lot are there: combine the first t of them, a job. It checks all keys of the lot by one pairing.
+//!   If they are right, the lot is open, and h is when all its lots are. If not, each of the frames is checked by itself
+//!   under its holder's key: false ones are dropped, and their senders are *doubted*. While this key lives, frames of
+//!   doubted holders come last, and count only for heights that are not open two ticks after their output.
 //! - Upon *a frame of keys for h*, from anybody: they are checked as a whole, a job. If they are right, h is open. If
 //!   not, their sender is doubted, and its keys are looked at no more.
 //! - Upon *a tick*: ask all peers for the heights that were output before the last tick and are not open, the lowest
 //!   [`ASKS`] of them.
 //! - Upon *being asked for h*: whoever has opened h answers with its keys, and a holder that has output h with its
-//!   shares. Of heights that are applied the block's record has the keys: answering is the shell's, by
+//!   shares of one lot, of another lot the next time. Of heights that are applied the block's record has the keys: answering is the shell's, by
 //!   [`UnsealEffect::Recall`]. A peer gets [`ASKS`] answers a tick.
 //! - Upon *applied(h)*: forget all heights up to h.
 //!
@@ -38,8 +39,8 @@
 //! - *Live*: when t correct holders have output h and their links work, each correct seat opens h. False frames cost
 //!   one check each; a holder's false frame is never combined again.
 //! - *The same keys*: keys are unique, so whoever opens, and with whose shares, has the same bytes.
-//! - *Bounded*: a peer has at most [`AHEAD`] frames here beside those of heights that are output, each of at most
-//!   [`ENVELOPES_MAX`] points. At most one job is out.
+//! - *Bounded*: of a peer and a height there are at most [`LOTS_MAX`] frames of shares and one of keys, each of at most
+//!   [`ENVELOPES_MAX`] points, and [`AHEAD`] heights beyond those that are output. At most one job is out.
 //!
 //! # Crash
 //!
@@ -51,7 +52,7 @@
 //! | attack | answer |
 //! |---|---|
 //! | a seat asks for shares of a height that is decided nowhere | only what was output here is answered |
-//! | a frame for a height far ahead, or for each of many | at most [`AHEAD`] beyond the output one, one a holder |
+//! | a frame for a height far ahead, for each of many, or for keys that there are not | at most [`AHEAD`] heights beyond, [`LOTS_MAX`] of a peer each |
 //! | a frame with more points than envelopes, or fewer | false: dropped unread, its sender doubted |
 //! | shares that are wrong one by one and right in sum | keys are checked after they are combined, under P |
 //! | one false share in each block, first, so that each block costs n checks more | a doubted holder's frames wait |
@@ -70,9 +71,12 @@
 
 mod committee;
 mod frame;
+mod lots;
 mod mistake;
+mod queue;
 #[cfg(test)]
 mod tests;
+mod view;
 mod work;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -84,31 +88,39 @@ use primitives::Height;
 use sealing::Label;
 
 pub use committee::Committee;
-pub use frame::{ENVELOPES_MAX, Points, UnsealFrame, UnsealFrameError};
+pub(crate) use frame::{ENVELOPES_MAX, TAG};
+pub use frame::{Points, UnsealFrame, UnsealFrameError};
+use lots::{Closed, Own};
 pub use mistake::UnsealMistake;
+pub(crate) use queue::{QueueEffect, UnsealQueue};
+pub use queue::{UnsealDone, UnsealJob};
+pub use view::{FindWork, FoundOpenings, KeyInForce, SealView, envelopes_of};
 pub use work::{UnsealResult, UnsealWork};
 
 /// Heights beyond the output one for which frames are kept: a peer may be ahead by the window of heights in parallel.
 pub const AHEAD: u64 = 8;
 /// Heights that a node asks for, and answers of a peer, in a tick.
 pub const ASKS: usize = 16;
+/// Keys that are in force at a height.
+pub const LOTS_MAX: usize = 2;
 /// Ticks after which shares of doubted holders are combined too.
 const LATE_TICKS: u8 = 2;
+
+/// What opens of a height: of each envelope the number of its key, and its label, in the order of the block.
+pub type Openings = Arc<[(u64, Label)]>;
 
 /// Something that happened.
 #[derive(Clone, Debug)]
 pub enum UnsealInput {
-    /// A height with envelopes that open is output here.
+    /// A height is output here.
     Output {
         /// The height.
         height: Height,
-        /// The key that its envelopes are sealed to.
-        committee: Arc<Committee>,
-        /// Their labels, in the order of the block: 1 to [`ENVELOPES_MAX`].
-        labels: Arc<[Label]>,
+        /// The keys that its envelopes are sealed to.
+        committees: Vec<Arc<Committee>>,
+        /// Its envelopes that open, at most [`ENVELOPES_MAX`]: often none.
+        openings: Openings,
     },
-    /// A height without such envelopes is output here.
-    Plain(Height),
     /// A frame of a peer.
     Frame {
         /// The peer.
@@ -154,25 +166,8 @@ pub enum UnsealEffect {
     },
 }
 
-/// A height that is output, and has envelopes that open.
-#[derive(Clone, Debug)]
-struct Closed {
-    committee: Arc<Committee>,
-    labels: Arc<[Label]>,
-    own: Own,
-    open: Option<Points>,
-    /// Ticks since it was output.
-    ticks: u8,
-}
-
-/// How far the own shares of a height are.
-#[derive(Clone, Debug)]
-enum Own {
-    /// This seat holds no share of that key, or its shares could not be made.
-    None,
-    Due,
-    Made(Points),
-}
+/// What a height has under one key: the height, and the number of the key.
+type Lot = (Height, u64);
 
 /// The state machine; see the module's text.
 #[derive(Clone, Debug)]
@@ -180,9 +175,10 @@ pub struct Unsealer {
     /// The last height that was output here.
     output: Height,
     applied: Height,
+    /// Heights that are output and have envelopes that open.
     heights: BTreeMap<Height, Closed>,
     /// Shares that peers sent, the first frame of each: not known to be false.
-    shares: BTreeMap<Height, Vec<(Index, Points)>>,
+    shares: BTreeMap<Lot, Vec<(Index, Points)>>,
     /// Whole keys that peers sent.
     keys: BTreeMap<Height, BTreeMap<Index, Points>>,
     /// Who sent something false under the key of this number.
@@ -212,11 +208,10 @@ impl Unsealer {
     /// Takes an input; returns what is to be done.
     ///
     /// # Panics
-    /// If a height is output out of order, or with no envelope or more than [`ENVELOPES_MAX`].
+    /// If a height is output out of order, with more than [`ENVELOPES_MAX`] envelopes, or without the key of one.
     pub fn step(&mut self, input: UnsealInput) -> Vec<UnsealEffect> {
         let mut effects = match input {
-            UnsealInput::Output { height, committee, labels } => self.on_output(height, committee, labels),
-            UnsealInput::Plain(height) => self.advance(height),
+            UnsealInput::Output { height, committees, openings } => self.on_output(height, committees, openings),
             UnsealInput::Frame { from, frame } => self.on_frame(from, frame),
             UnsealInput::Done(result) => self.on_done(result),
             UnsealInput::Applied(height) => self.on_applied(height),
@@ -234,52 +229,58 @@ impl Unsealer {
     /// The lowest height that is output here and not open, with the holders whose shares have not come: whom operators
     /// look for when the ledger waits.
     pub fn waits(&self) -> Option<(Height, Vec<Index>)> {
-        let (height, closed) = self.first_closed()?;
-        let here: BTreeSet<Index> = self.shares_of(height).iter().map(|(from, _)| *from).collect();
-        Some((height, closed.committee.peers().filter(|peer| !here.contains(peer)).collect()))
+        let (height, closed) = self.heights.iter().find(|(_, closed)| closed.open.is_none())?;
+        let mut silent = BTreeSet::new();
+        for lot in closed.lots.iter().filter(|lot| lot.open.is_none()) {
+            let here = self.shares_of(*height, lot.committee.number());
+            let is_silent = |peer: &Index| here.iter().all(|(from, _)| from != peer);
+            silent.extend(lot.committee.peers().filter(is_silent));
+        }
+        Some((*height, silent.into_iter().collect()))
+    }
+
+    /// Peers have other indices from now on: what they sent, and who is doubted, is worth nothing.
+    pub(crate) fn forget_peers(&mut self) {
+        self.shares.clear();
+        self.keys.clear();
+        self.doubted.clear();
+        self.answered.clear();
     }
 
     fn has(&self, mistake: UnsealMistake) -> bool {
         self.mistake.is(mistake)
     }
 
-    fn shares_of(&self, height: Height) -> &[(Index, Points)] {
-        self.shares.get(&height).map_or(&[], Vec::as_slice)
+    fn shares_of(&self, height: Height, key: u64) -> &[(Index, Points)] {
+        self.shares.get(&(height, key)).map_or(&[], Vec::as_slice)
     }
 
-    fn first_closed(&self) -> Option<(Height, &Closed)> {
-        let (height, closed) = self.heights.iter().find(|(_, closed)| closed.open.is_none())?;
-        Some((*height, closed))
-    }
-
-    fn advance(&mut self, height: Height) -> Vec<UnsealEffect> {
+    fn on_output(&mut self, height: Height, committees: Vec<Arc<Committee>>, openings: Openings) -> Vec<UnsealEffect> {
         assert_eq!(height, self.output + 1, "heights are output in order");
+        assert!(openings.len() <= ENVELOPES_MAX, "a block has few envelopes");
         self.output = height;
-        // A holder whose state named no envelopes, and peers that sent shares: what they sent is worth nothing.
-        self.shares.remove(&height);
-        self.keys.remove(&height);
-        Vec::new()
-    }
-
-    fn on_output(&mut self, height: Height, committee: Arc<Committee>, labels: Arc<[Label]>) -> Vec<UnsealEffect> {
-        assert_eq!(height, self.output + 1, "heights are output in order");
-        assert!((1..=ENVELOPES_MAX).contains(&labels.len()), "a height with envelopes");
-        self.output = height;
-        let early = self.shares.remove(&height).unwrap_or_default();
-        let early_keys = self.keys.remove(&height).unwrap_or_default();
-        let own = if committee.is_holder() { Own::Due } else { Own::None };
-        self.heights.insert(height, Closed { committee, labels, own, open: None, ticks: 0 });
-        early.into_iter().for_each(|(from, points)| self.take_shares(from, height, points));
-        early_keys.into_iter().for_each(|(from, points)| self.take_keys(from, height, points));
+        // What peers sent before is judged now that it is known what opens.
+        let mut above = self.shares.split_off(&(height, 0));
+        let later = above.split_off(&(height + 1, 0));
+        self.shares.extend(later);
+        let keys = self.keys.remove(&height).unwrap_or_default();
+        if openings.is_empty() {
+            return Vec::new();
+        }
+        self.heights.insert(height, Closed::new(&committees, openings));
+        for ((_, key), frames) in above {
+            frames.into_iter().for_each(|(from, points)| self.take_shares(from, (height, key), points));
+        }
+        keys.into_iter().for_each(|(from, points)| self.take_keys(from, height, points));
         Vec::new()
     }
 
     fn on_frame(&mut self, from: Index, frame: UnsealFrame) -> Vec<UnsealEffect> {
         match frame {
             UnsealFrame::Ask(height) => return self.on_ask(from, height).into_iter().collect(),
-            UnsealFrame::Shares { height, points } => self.take_shares(from, height, points),
+            UnsealFrame::Shares { height, key, points } => self.take_shares(from, (height, key), points),
             UnsealFrame::Keys { height, points } if self.has(UnsealMistake::KeysUnchecked) => {
-                return self.on_open(height, points);
+                return self.open(height, points);
             }
             UnsealFrame::Keys { height, points } => self.take_keys(from, height, points),
         }
@@ -290,7 +291,7 @@ impl Unsealer {
         if self.answered.get(&from).is_some_and(|answers| *answers >= ASKS) {
             return None;
         }
-        let answer = match self.heights.get(&height) {
+        let answer = match self.heights.get_mut(&height) {
             None if height <= self.applied => Some(UnsealEffect::Recall { to: from, height }),
             None => None,
             Some(closed) => closed.answer(height).map(|frame| UnsealEffect::Send { to: from, frame }),
@@ -299,38 +300,41 @@ impl Unsealer {
         answer
     }
 
-    /// Whether what a peer says about this height is worth keeping: it may open here, and is not open.
-    fn is_wanted(&self, height: Height) -> bool {
-        let is_closed = || self.heights.get(&height).is_some_and(|closed| closed.open.is_none());
-        let is_to_come = height > self.output && height - self.output <= AHEAD;
-        height > self.applied && (is_to_come || is_closed())
+    /// Whether a height may open here, and has not been output.
+    fn is_to_come(&self, height: Height) -> bool {
+        height > self.output && height - self.output <= AHEAD
     }
 
-    fn take_shares(&mut self, from: Index, height: Height, points: Points) {
-        let is_first = self.shares_of(height).iter().all(|(other, _)| *other != from);
-        if !self.is_wanted(height) || !is_first {
+    fn take_shares(&mut self, from: Index, lot: Lot, points: Points) {
+        let (height, key) = lot;
+        let of_peer = |frames: &Vec<(Index, Points)>| frames.iter().any(|(other, _)| *other == from);
+        let of_height = self.shares.range((height, 0)..=(height, u64::MAX)).filter(|(_, frames)| of_peer(frames));
+        let is_first = self.shares.get(&lot).is_none_or(|frames| !of_peer(frames));
+        if !is_first || of_height.count() >= LOTS_MAX {
             return;
         }
-        if let Some(closed) = self.heights.get(&height) {
-            if closed.committee.place(from).is_none() {
-                return;
+        match self.heights.get(&height).map(|closed| closed.lot(key)) {
+            None if self.is_to_come(height) => {}
+            Some(Some(at)) if at.open.is_none() && at.committee.place(from).is_some() => {
+                if points.len() != at.labels.len() {
+                    return self.doubt(key, from);
+                }
             }
-            if points.len() != closed.labels.len() {
-                return self.doubt(height, from);
-            }
+            _ => return,
         }
-        self.shares.entry(height).or_default().push((from, points));
+        self.shares.entry(lot).or_default().push((from, points));
     }
 
     fn take_keys(&mut self, from: Index, height: Height, points: Points) {
-        if !self.is_wanted(height) {
-            return;
-        }
-        if let Some(closed) = self.heights.get(&height) {
-            let is_doubted = self.is_doubted(closed.committee.number(), from);
-            if is_doubted || points.len() != closed.labels.len() {
-                return self.doubt(height, from);
+        match self.heights.get(&height) {
+            None if self.is_to_come(height) => {}
+            Some(closed) if closed.open.is_none() => {
+                let is_doubted = closed.lots.iter().any(|lot| self.is_doubted(lot.committee.number(), from));
+                if is_doubted || points.len() != closed.openings.len() {
+                    return;
+                }
             }
+            _ => return,
         }
         self.keys.entry(height).or_default().entry(from).or_insert(points);
     }
@@ -339,89 +343,105 @@ impl Unsealer {
         self.doubted.get(&key).is_some_and(|doubted| doubted.contains(&peer))
     }
 
-    fn doubt(&mut self, height: Height, peer: Index) {
-        if let Some(closed) = self.heights.get(&height) {
-            self.doubted.entry(closed.committee.number()).or_default().insert(peer);
-        }
+    fn doubt(&mut self, key: u64, peer: Index) {
+        self.doubted.entry(key).or_default().insert(peer);
     }
 
     /// The next job: own shares first, since others wait for them; then the lowest height that can be opened.
     fn work(&self) -> Option<UnsealWork> {
-        let due = self.heights.iter().find(|(_, closed)| matches!(closed.own, Own::Due));
-        if let Some((height, closed)) = due {
-            return Some(UnsealWork::Make {
-                height: *height,
-                key: closed.committee.number(),
-                labels: closed.labels.clone(),
-            });
+        let lots = || self.heights.iter().flat_map(|(height, closed)| closed.lots.iter().map(move |lot| (height, lot)));
+        if let Some((height, lot)) = lots().find(|(_, lot)| matches!(lot.own, Own::Due)) {
+            let (key, labels) = (lot.committee.number(), lot.labels.clone());
+            return Some(UnsealWork::Make { height: *height, key, labels });
         }
         self.heights.iter().filter(|(_, closed)| closed.open.is_none()).find_map(|(height, closed)| {
-            let (committee, labels) = (closed.committee.clone(), closed.labels.clone());
             if let Some((from, keys)) = self.keys.get(height).and_then(BTreeMap::first_key_value) {
-                return Some(UnsealWork::Check { height: *height, from: *from, committee, labels, keys: keys.clone() });
+                let lots = closed.lots.iter().map(|lot| (lot.committee.clone(), lot.labels.clone(), lot.of(keys)));
+                let (lots, keys) = (lots.collect(), keys.clone());
+                return Some(UnsealWork::Check { height: *height, from: *from, lots, keys });
             }
-            let parts = self.parts(*height, closed)?;
-            Some(UnsealWork::Combine { height: *height, committee, labels, parts })
+            closed.lots.iter().filter(|lot| lot.open.is_none()).find_map(|lot| {
+                let parts = self.parts(*height, closed, lot)?;
+                let (committee, labels) = (lot.committee.clone(), lot.labels.clone());
+                Some(UnsealWork::Combine { height: *height, committee, labels, parts })
+            })
         })
     }
 
     /// Frames of t holders in the order in which they came. Those of doubted holders come last, and count only where
     /// the others are late.
-    fn parts(&self, height: Height, closed: &Closed) -> Option<Vec<(Index, Points)>> {
-        let own = match &closed.own {
-            Own::Made(points) => closed.committee.own().map(|me| (me, points.clone())),
-            Own::None | Own::Due => None,
-        };
-        let others = self.shares_of(height).iter().cloned();
-        let mut all: Vec<_> = own.into_iter().chain(others).collect();
-        let is_doubted = |from: Index| self.is_doubted(closed.committee.number(), from);
+    fn parts(&self, height: Height, closed: &Closed, lot: &lots::LotAt) -> Option<Vec<(Index, Points)>> {
+        let key = lot.committee.number();
+        let is_doubted = |from: Index| self.is_doubted(key, from);
+        let mut all: Vec<_> = lot.own_part().into_iter().chain(self.shares_of(height, key).iter().cloned()).collect();
         if closed.ticks < LATE_TICKS && !self.has(UnsealMistake::DoubtForgotten) {
             all.retain(|(from, _)| !is_doubted(*from));
         }
         all.sort_by_key(|(from, _)| is_doubted(*from));
-        all.truncate(closed.committee.threshold());
-        (all.len() == closed.committee.threshold()).then_some(all)
+        all.truncate(lot.committee.threshold());
+        (all.len() == lot.committee.threshold()).then_some(all)
     }
 
     fn on_done(&mut self, result: UnsealResult) -> Vec<UnsealEffect> {
         self.is_working = false;
         match result {
-            UnsealResult::Made { height, shares } => self.on_made(height, shares),
-            UnsealResult::Open { height, keys } => self.on_open(height, keys),
-            UnsealResult::False { height, senders } => self.on_false(height, &senders),
+            UnsealResult::Made { height, key, shares } => self.on_made(height, key, shares),
+            UnsealResult::LotOpen { height, key, keys } => self.on_lot_open(height, key, keys),
+            UnsealResult::Open { height, keys } => self.open(height, keys),
+            UnsealResult::FalseShares { height, key, senders } => self.on_false_shares(height, key, &senders),
+            UnsealResult::FalseKeys { height, sender } => self.on_false_keys(height, sender),
         }
     }
 
-    fn on_made(&mut self, height: Height, shares: Option<Points>) -> Vec<UnsealEffect> {
-        let Some(closed) = self.heights.get_mut(&height) else { return Vec::new() };
-        closed.own = shares.clone().map_or(Own::None, Own::Made);
-        let frame = shares.map(|points| UnsealEffect::SendAll(UnsealFrame::Shares { height, points }));
+    fn on_made(&mut self, height: Height, key: u64, shares: Option<Points>) -> Vec<UnsealEffect> {
+        let Some(lot) = self.heights.get_mut(&height).and_then(|closed| closed.lot_mut(key)) else { return Vec::new() };
+        lot.own = shares.clone().map_or(Own::None, Own::Made);
+        let frame = shares.map(|points| UnsealEffect::SendAll(UnsealFrame::Shares { height, key, points }));
         frame.into_iter().collect()
     }
 
-    fn on_open(&mut self, height: Height, keys: Points) -> Vec<UnsealEffect> {
-        let Some(closed) = self.heights.get_mut(&height) else { return Vec::new() };
+    fn on_lot_open(&mut self, height: Height, key: u64, keys: Points) -> Vec<UnsealEffect> {
+        let Some(closed) = self.heights.get_mut(&height).filter(|closed| closed.open.is_none()) else {
+            return Vec::new();
+        };
+        if let Some(lot) = closed.lot_mut(key) {
+            lot.open = Some(keys);
+        }
+        self.shares.remove(&(height, key));
+        let whole = closed.whole();
+        whole.map_or_else(Vec::new, |keys| self.open(height, keys))
+    }
+
+    fn open(&mut self, height: Height, keys: Points) -> Vec<UnsealEffect> {
+        let Some(closed) = self.heights.get_mut(&height).filter(|closed| closed.open.is_none()) else {
+            return Vec::new();
+        };
         closed.open = Some(keys.clone());
-        self.shares.remove(&height);
+        self.shares.retain(|(of, _), _| *of != height);
         self.keys.remove(&height);
         vec![UnsealEffect::Open { height, keys }]
     }
 
-    /// What these peers sent for this height is false. A false frame is not looked at again.
-    fn on_false(&mut self, height: Height, senders: &BTreeSet<Index>) -> Vec<UnsealEffect> {
-        for peer in senders {
-            self.doubt(height, *peer);
-            let is_kept = self.has(UnsealMistake::FalseKept);
-            if let Some(shares) = self.shares.get_mut(&height).filter(|_| !is_kept) {
-                shares.retain(|(from, _)| from != peer);
-            }
-            if let Some(keys) = self.keys.get_mut(&height) {
-                keys.remove(peer);
-            }
-            // The share on this disk is not the one that the ledger knows.
-            if let Some(closed) = self.heights.get_mut(&height).filter(|closed| closed.committee.own() == Some(*peer)) {
-                closed.own = Own::None;
-            }
+    /// What these peers sent for a lot is false. A false frame is not looked at again.
+    fn on_false_shares(&mut self, height: Height, key: u64, senders: &BTreeSet<Index>) -> Vec<UnsealEffect> {
+        senders.iter().for_each(|peer| self.doubt(key, *peer));
+        let is_kept = self.has(UnsealMistake::FalseKept);
+        if let Some(shares) = self.shares.get_mut(&(height, key)).filter(|_| !is_kept) {
+            shares.retain(|(from, _)| !senders.contains(from));
+        }
+        // The share on this disk is not the one that the ledger knows.
+        let lot = self.heights.get_mut(&height).and_then(|closed| closed.lot_mut(key));
+        if let Some(lot) = lot.filter(|lot| lot.committee.own().is_some_and(|own| senders.contains(&own))) {
+            lot.own = Own::None;
+        }
+        Vec::new()
+    }
+
+    fn on_false_keys(&mut self, height: Height, sender: Index) -> Vec<UnsealEffect> {
+        let keys: Vec<u64> = self.heights.get(&height).map_or_else(Vec::new, Closed::keys);
+        keys.into_iter().for_each(|key| self.doubt(key, sender));
+        if let Some(keys) = self.keys.get_mut(&height) {
+            keys.remove(&sender);
         }
         Vec::new()
     }
@@ -430,11 +450,10 @@ impl Unsealer {
         self.applied = self.applied.max(height);
         self.output = self.output.max(height);
         self.heights = self.heights.split_off(&(height + 1));
-        self.shares = self.shares.split_off(&(height + 1));
+        self.shares = self.shares.split_off(&(height + 1, 0));
         self.keys = self.keys.split_off(&(height + 1));
-        let live: BTreeSet<u64> = self.heights.values().map(|closed| closed.committee.number()).collect();
-        let newest = self.doubted.keys().next_back().copied();
-        self.doubted.retain(|key, _| live.contains(key) || Some(*key) == newest);
+        let newest = self.doubted.keys().rev().take(LOTS_MAX).copied().collect::<BTreeSet<u64>>();
+        self.doubted.retain(|key, _| newest.contains(key));
         Vec::new()
     }
 
@@ -445,16 +464,5 @@ impl Unsealer {
         let asked: Vec<Height> = late.take(if self.has(UnsealMistake::NeverAsks) { 0 } else { ASKS }).collect();
         self.heights.values_mut().for_each(|closed| closed.ticks = closed.ticks.saturating_add(1));
         asked.into_iter().map(|height| UnsealEffect::SendAll(UnsealFrame::Ask(height))).collect()
-    }
-}
-
-impl Closed {
-    /// What is told to who asks for this height.
-    fn answer(&self, height: Height) -> Option<UnsealFrame> {
-        match (&self.open, &self.own) {
-            (Some(keys), _) => Some(UnsealFrame::Keys { height, points: keys.clone() }),
-            (None, Own::Made(shares)) => Some(UnsealFrame::Shares { height, points: shares.clone() }),
-            (None, Own::None | Own::Due) => None,
-        }
     }
 }

@@ -18,10 +18,13 @@ fn label(height: Height, at: u8) -> Label {
     Label(Digest([height as u8, at].repeat(16).try_into().expect("32 bytes")))
 }
 
-/// The labels of a height; the third has none.
-fn labels(height: Height) -> Arc<[Label]> {
-    let count = if height == 3 { 0 } else { 1 + height % 2 };
-    (0..count as u8).map(|at| label(height, at)).collect()
+/// What opens at a height: at the third nothing, at the fourth under two keys.
+fn openings(height: Height) -> Openings {
+    match height {
+        3 => [].into(),
+        4 => [(1, label(4, 0)), (2, label(4, 1)), (1, label(4, 2))].into(),
+        _ => (0..1 + height % 2).map(|at| (1, label(height, at as u8))).collect(),
+    }
 }
 
 /// The symbol of a share, or with place 255 of a key.
@@ -29,19 +32,32 @@ fn symbol(place: u8, label: &Label) -> OpeningKey {
     OpeningKey(std::array::from_fn(|at| if at < 32 { label.0.0[at] } else { place }))
 }
 
+/// The shares of a seat in a lot.
+fn shares_in(seat: Index, height: Height, key: u64) -> Points {
+    openings(height).iter().filter(|(of, _)| *of == key).map(|(_, label)| symbol(seat, label)).collect()
+}
+
 fn shares(seat: Index, height: Height) -> Points {
-    labels(height).iter().map(|label| symbol(seat, label)).collect()
+    shares_in(seat, height, 1)
 }
 
 fn keys(height: Height) -> Points {
-    labels(height).iter().map(|label| symbol(255, label)).collect()
+    openings(height).iter().map(|(_, label)| symbol(255, label)).collect()
 }
 
-/// A key whose points nothing looks at.
-fn committee(own: Index) -> Arc<Committee> {
-    let scalar = blst_key(1);
-    let holders = (0..SEATS).map(|seat| (seat, (seat, scalar))).collect();
-    Arc::new(Committee::new((1, scalar, THRESHOLD), holders, Some(own)))
+/// Keys whose points nothing looks at.
+fn committees(own: Index) -> Vec<Arc<Committee>> {
+    let key = blst_key(1);
+    let holders = || (0..SEATS).map(|seat| (seat, (seat, key))).collect();
+    [1, 2].map(|number| Arc::new(Committee::new((number, key, THRESHOLD), holders(), Some(own)))).to_vec()
+}
+
+fn output(own: Index, height: Height) -> UnsealInput {
+    UnsealInput::Output { height, committees: committees(own), openings: openings(height) }
+}
+
+fn shares_frame(from: Index, height: Height, points: Points) -> UnsealInput {
+    UnsealInput::Frame { from, frame: UnsealFrame::Shares { height, key: 1, points } }
 }
 
 fn secret(seed: u8) -> blst::min_sig::SecretKey {
@@ -55,24 +71,33 @@ fn blst_key(seed: u8) -> SealingKey {
 /// What a job gives where points are symbols.
 fn performed(seat: Index, work: UnsealWork) -> UnsealResult {
     match work {
-        UnsealWork::Make { height, labels: of, .. } => {
-            assert_eq!(of, labels(height), "only what opens is signed");
-            UnsealResult::Made { height, shares: Some(shares(seat, height)) }
+        UnsealWork::Make { height, key, labels } => {
+            let of_lot: Vec<Label> =
+                openings(height).iter().filter(|(of, _)| *of == key).map(|(_, label)| *label).collect();
+            assert_eq!(labels[..], of_lot[..], "only what opens is signed");
+            UnsealResult::Made { height, key, shares: Some(shares_in(seat, height, key)) }
         }
-        UnsealWork::Combine { height, parts, .. } => {
+        UnsealWork::Combine { height, committee, parts, labels } => {
+            let key = committee.number();
             let places: BTreeSet<Index> = parts.iter().map(|(from, _)| *from).collect();
             assert_eq!(places.len(), THRESHOLD, "of t holders");
-            let is_false = |(from, points): &&(Index, Points)| *points != shares(*from, height);
+            let is_false = |(from, points): &&(Index, Points)| *points != shares_in(*from, height, key);
             let senders: BTreeSet<Index> = parts.iter().filter(is_false).map(|(from, _)| *from).collect();
             match senders.is_empty() {
-                true => UnsealResult::Open { height, keys: keys(height) },
-                false => UnsealResult::False { height, senders },
+                true => {
+                    UnsealResult::LotOpen { height, key, keys: labels.iter().map(|label| symbol(255, label)).collect() }
+                }
+                false => UnsealResult::FalseShares { height, key, senders },
             }
         }
-        UnsealWork::Check { height, from, keys: sent, .. } => match sent == keys(height) {
-            true => UnsealResult::Open { height, keys: sent },
-            false => UnsealResult::False { height, senders: BTreeSet::from([from]) },
-        },
+        UnsealWork::Check { height, from, keys: sent, lots } => {
+            let whole = lots.iter().map(|(_, labels, of)| (labels.len(), of.len()));
+            whole.for_each(|(labels, of)| assert_eq!(labels, of, "each lot has its own"));
+            match sent == keys(height) {
+                true => UnsealResult::Open { height, keys: sent },
+                false => UnsealResult::FalseKeys { height, sender: from },
+            }
+        }
     }
 }
 
@@ -130,7 +155,7 @@ impl World {
                 UnsealEffect::Recall { to, height } => {
                     assert!(height <= self.seats[usize::from(at)].applied, "only what is applied has a record");
                     let frame = UnsealFrame::Keys { height, points: keys(height) };
-                    if !labels(height).is_empty() {
+                    if !openings(height).is_empty() {
                         self.send(at, to, frame);
                     }
                 }
@@ -167,15 +192,13 @@ impl World {
             return;
         }
         self.seats[usize::from(at)].output = height;
-        let labels = labels(height);
-        let output = UnsealInput::Output { height, committee: committee(at), labels: labels.clone() };
-        self.step(at, if labels.is_empty() { UnsealInput::Plain(height) } else { output });
+        self.step(at, output(at, height));
     }
 
     fn apply(&mut self, at: Index) {
         let seat = &self.seats[usize::from(at)];
         let height = seat.applied + 1;
-        if height <= seat.output && (labels(height).is_empty() || seat.open.contains_key(&height)) {
+        if height <= seat.output && (openings(height).is_empty() || seat.open.contains_key(&height)) {
             self.seats[usize::from(at)].applied = height;
             self.step(at, UnsealInput::Applied(height));
         }
@@ -184,7 +207,8 @@ impl World {
     fn work(&mut self, at: Index) {
         let Some(work) = self.seats[usize::from(at)].work.take() else { return };
         let result = performed(at, work);
-        self.seats[usize::from(at)].falses += usize::from(matches!(result, UnsealResult::False { .. }));
+        self.seats[usize::from(at)].falses +=
+            usize::from(matches!(result, UnsealResult::FalseShares { .. } | UnsealResult::FalseKeys { .. }));
         self.step(at, UnsealInput::Done(result));
     }
 
@@ -215,8 +239,10 @@ impl World {
         let frame = match self.dice.below(4) {
             0 => UnsealFrame::Ask(height),
             1 => UnsealFrame::Keys { height, points },
-            2 if height <= HEIGHTS => UnsealFrame::Shares { height, points: shares(BYZANTINE, height) },
-            _ => UnsealFrame::Shares { height, points },
+            2 if height != 3 && height <= HEIGHTS => {
+                UnsealFrame::Shares { height, key: 1, points: shares(BYZANTINE, height) }
+            }
+            _ => UnsealFrame::Shares { height, key: 1 + self.dice.below(3), points },
         };
         self.step(to, UnsealInput::Frame { from: BYZANTINE, frame });
     }
@@ -288,23 +314,22 @@ fn falses(mistake: Planted<UnsealMistake>) -> usize {
     let mut machine = Unsealer::new(0, mistake);
     let mut falses = 0;
     for height in 1..=20 {
-        let all: Arc<[Label]> = [label(height, 0)].into();
-        let false_one: Points = [symbol(77, &all[0])].into();
-        let shares_of = |seat: Index| -> Points { [symbol(seat, &all[0])].into() };
-        let frame = |from, points| UnsealInput::Frame { from, frame: UnsealFrame::Shares { height, points } };
-        let output = UnsealInput::Output { height, committee: committee(0), labels: all.clone() };
-        for input in [frame(BYZANTINE, false_one), output, frame(1, shares_of(1))] {
+        let of = label(height, 0);
+        let points = |place: u8| -> Points { [symbol(place, &of)].into() };
+        let output = UnsealInput::Output { height, committees: committees(0), openings: [(1, of)].into() };
+        let first = shares_frame(BYZANTINE, height, points(77));
+        for input in [first, output, shares_frame(1, height, points(1))] {
             let mut inputs = vec![input];
             while let Some(input) = inputs.pop() {
                 for effect in machine.step(input) {
                     let UnsealEffect::Work(work) = effect else { continue };
                     let result = match work {
-                        UnsealWork::Make { .. } => UnsealResult::Made { height, shares: Some(shares_of(0)) },
+                        UnsealWork::Make { .. } => UnsealResult::Made { height, key: 1, shares: Some(points(0)) },
                         UnsealWork::Combine { parts, .. } if parts.iter().any(|(from, _)| *from == BYZANTINE) => {
                             falses += 1;
-                            UnsealResult::False { height, senders: BTreeSet::from([BYZANTINE]) }
+                            UnsealResult::FalseShares { height, key: 1, senders: BTreeSet::from([BYZANTINE]) }
                         }
-                        _ => UnsealResult::Open { height, keys: [symbol(255, &all[0])].into() },
+                        _ => UnsealResult::LotOpen { height, key: 1, keys: points(255) },
                     };
                     inputs.push(UnsealInput::Done(result));
                 }
@@ -324,11 +349,10 @@ fn a_holder_that_sends_false_shares_costs_one_check() {
 /// How many of 50 jobs are spent on one false frame, while no other comes.
 fn wasted(mistake: Planted<UnsealMistake>) -> usize {
     let mut machine = Unsealer::new(0, mistake);
-    let points = [symbol(77, &label(2, 0))].into();
-    let output = |height| UnsealInput::Output { height, committee: committee(0), labels: labels(height) };
-    machine.step(UnsealInput::Plain(1));
-    machine.step(UnsealInput::Frame { from: BYZANTINE, frame: UnsealFrame::Shares { height: 2, points } });
-    let mut effects = machine.step(output(2));
+    let empty = UnsealInput::Output { height: 1, committees: Vec::new(), openings: [].into() };
+    machine.step(empty);
+    machine.step(shares_frame(BYZANTINE, 2, [symbol(77, &label(2, 0))].into()));
+    let mut effects = machine.step(output(0, 2));
     let mut falses = 0;
     for _ in 0..50 {
         effects.extend(machine.step(UnsealInput::Tick));
@@ -354,12 +378,12 @@ fn a_false_frame_is_combined_once() {
 #[test]
 fn every_order_of_a_height_opens_it_once() {
     let inputs = |at: usize| match at {
-        0 => UnsealInput::Output { height: 1, committee: committee(0), labels: labels(1) },
-        1 => UnsealInput::Frame { from: 1, frame: UnsealFrame::Shares { height: 1, points: shares(1, 1) } },
-        2 => UnsealInput::Frame { from: 2, frame: UnsealFrame::Shares { height: 1, points: shares(3, 1) } },
+        0 => output(0, 1),
+        1 => shares_frame(1, 1, shares(1, 1)),
+        2 => shares_frame(2, 1, shares(3, 1)),
         3 => UnsealInput::Frame { from: 3, frame: UnsealFrame::Keys { height: 1, points: shares(3, 1) } },
         4 => UnsealInput::Frame { from: 2, frame: UnsealFrame::Ask(1) },
-        5 => UnsealInput::Frame { from: 3, frame: UnsealFrame::Shares { height: 1, points: shares(3, 1) } },
+        5 => shares_frame(3, 1, shares(3, 1)),
         _ => UnsealInput::Tick,
     };
     let mut orders = vec![vec![]];
@@ -394,19 +418,21 @@ fn every_order_of_a_height_opens_it_once() {
 }
 
 #[test]
-fn frames_far_ahead_and_of_strangers_are_not_kept() {
+fn frames_far_ahead_of_strangers_and_for_many_keys_are_not_kept() {
     let mut machine = Unsealer::new(0, Planted::default());
     for height in 1..=1_000 {
-        let points = shares(1, 1);
-        machine.step(UnsealInput::Frame { from: 1, frame: UnsealFrame::Shares { height, points: points.clone() } });
-        machine.step(UnsealInput::Frame { from: 1, frame: UnsealFrame::Keys { height, points } });
+        for key in 1..10 {
+            let points = shares(1, 1);
+            let frame = UnsealFrame::Shares { height, key, points: points.clone() };
+            machine.step(UnsealInput::Frame { from: 1, frame });
+            machine.step(UnsealInput::Frame { from: 1, frame: UnsealFrame::Keys { height, points } });
+        }
     }
-    assert_eq!((machine.shares.len(), machine.keys.len()), (AHEAD as usize, AHEAD as usize));
-    let points = shares(1, 1);
-    machine.step(UnsealInput::Output { height: 1, committee: committee(0), labels: labels(1) });
-    machine.step(UnsealInput::Frame { from: 9, frame: UnsealFrame::Shares { height: 1, points } });
-    assert_eq!(machine.shares_of(1).len(), 1, "no holder");
-    machine.step(UnsealInput::Plain(2));
+    assert_eq!((machine.shares.len(), machine.keys.len()), (AHEAD as usize * LOTS_MAX, AHEAD as usize));
+    machine.step(output(0, 1));
+    machine.step(shares_frame(9, 1, shares(1, 1)));
+    assert_eq!(machine.shares_of(1, 1).len(), 1, "no holder");
+    assert_eq!(machine.shares_of(1, 2).len(), 0, "no such lot");
     machine.step(UnsealInput::Applied(500));
     assert!(machine.shares.is_empty() && machine.keys.is_empty() && machine.heights.is_empty());
 }
@@ -428,15 +454,16 @@ fn who_asks_gets_few_answers_a_tick() {
 fn frames_are_read_as_written_and_nothing_else_is() {
     for frame in [
         UnsealFrame::Ask(7),
-        UnsealFrame::Shares { height: Height::MAX, points: [OpeningKey([1; 48]); 1].into() },
+        UnsealFrame::Shares { height: Height::MAX, key: 3, points: [OpeningKey([1; 48]); 1].into() },
         UnsealFrame::Keys { height: 0, points: [OpeningKey([2; 48]); ENVELOPES_MAX].into() },
     ] {
         let bytes = frame.to_bytes();
-        assert!(bytes.len() <= 3_082);
+        assert!(bytes.len() <= 3_090);
         assert_eq!(UnsealFrame::from_bytes(&bytes), Ok(frame));
         for end in 0..bytes.len() {
             let cut = UnsealFrame::from_bytes(&bytes[..end]);
-            assert!(cut.is_err() || (end > 10 && (end - 10) % 48 == 0), "{end} bytes");
+            let is_shorter = end > 10 && (end - 10) % 48 == 0;
+            assert!(cut.is_err() || is_shorter, "{end} bytes");
         }
     }
     let many = UnsealFrame::Keys { height: 1, points: [OpeningKey([2; 48]); ENVELOPES_MAX + 1].into() };
@@ -453,7 +480,7 @@ fn a_committee_of_points_opens_a_height() {
     let share = || sealing::SealShare::parse(&secret(1).to_bytes()).expect("a secret key is a scalar");
     let holders: BTreeMap<Index, (u8, SealingKey)> = [(0, (0, key)), (1, (1, key))].into();
     let of = Arc::new(Committee::new((1, key, 1), holders, Some(0)));
-    let all = labels(1);
+    let all: Arc<[Label]> = [label(1, 0), label(1, 1)].into();
     let made = UnsealWork::Make { height: 1, key: 1, labels: all.clone() }.perform(|_| Some(share()));
     let UnsealResult::Made { shares: Some(made), .. } = made else { panic!("it has its share") };
     let combine = |points: Points| UnsealWork::Combine {
@@ -463,14 +490,18 @@ fn a_committee_of_points_opens_a_height() {
         parts: vec![(1, points)],
     };
     let open = combine(made.clone()).perform(|_| None);
-    assert_eq!(open, UnsealResult::Open { height: 1, keys: made.clone() }, "one share of one is the key");
+    assert_eq!(open, UnsealResult::LotOpen { height: 1, key: 1, keys: made.clone() }, "one share of one is the key");
     let false_one: Points = made.iter().rev().copied().collect();
     let refused = combine(false_one.clone()).perform(|_| None);
-    assert_eq!(refused, UnsealResult::False { height: 1, senders: BTreeSet::from([1]) });
-    let check =
-        |keys: Points| UnsealWork::Check { height: 1, from: 3, committee: of.clone(), labels: all.clone(), keys };
+    assert_eq!(refused, UnsealResult::FalseShares { height: 1, key: 1, senders: BTreeSet::from([1]) });
+    let check = |keys: Points| UnsealWork::Check {
+        height: 1,
+        from: 3,
+        lots: vec![(of.clone(), all.clone(), keys.clone())],
+        keys,
+    };
     assert_eq!(check(made.clone()).perform(|_| None), UnsealResult::Open { height: 1, keys: made });
-    assert!(matches!(check(false_one).perform(|_| None), UnsealResult::False { .. }));
+    assert_eq!(check(false_one).perform(|_| None), UnsealResult::FalseKeys { height: 1, sender: 3 });
     let lost = UnsealWork::Make { height: 1, key: 1, labels: all }.perform(|_| None);
-    assert_eq!(lost, UnsealResult::Made { height: 1, shares: None });
+    assert_eq!(lost, UnsealResult::Made { height: 1, key: 1, shares: None });
 }

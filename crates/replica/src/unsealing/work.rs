@@ -12,7 +12,7 @@ use super::{Committee, Points};
 /// A job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UnsealWork {
-    /// Make the own shares of a height.
+    /// Make the own shares of a lot.
     Make {
         /// The height.
         height: Height,
@@ -21,7 +21,7 @@ pub enum UnsealWork {
         /// The labels.
         labels: Arc<[Label]>,
     },
-    /// Make the keys of a height out of the shares of t holders.
+    /// Make the keys of a lot out of the shares of t holders.
     Combine {
         /// The height.
         height: Height,
@@ -38,11 +38,9 @@ pub enum UnsealWork {
         height: Height,
         /// Who sent them.
         from: Index,
-        /// The holders.
-        committee: Arc<Committee>,
-        /// The labels.
-        labels: Arc<[Label]>,
-        /// The keys.
+        /// Its lots: holders, labels, and those of the keys that belong to it.
+        lots: Vec<(Arc<Committee>, Arc<[Label]>, Points)>,
+        /// The keys, in the order of the block.
         keys: Points,
     },
 }
@@ -50,26 +48,46 @@ pub enum UnsealWork {
 /// What came of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UnsealResult {
-    /// The own shares of a height; none if this node lost its share of that key.
+    /// The own shares of a lot; none if this node lost its share of that key.
     Made {
         /// The height.
         height: Height,
+        /// The number of the key.
+        key: u64,
         /// A share of each key.
         shares: Option<Points>,
+    },
+    /// The keys of a lot. They were checked.
+    LotOpen {
+        /// The height.
+        height: Height,
+        /// The number of the key.
+        key: u64,
+        /// The keys.
+        keys: Points,
     },
     /// The keys of a height. They were checked.
     Open {
         /// The height.
         height: Height,
-        /// The keys.
+        /// The keys, in the order of the block.
         keys: Points,
     },
-    /// What these peers sent for a height is false.
-    False {
+    /// The shares that these peers sent for a lot are false.
+    FalseShares {
         /// The height.
         height: Height,
+        /// The number of the key.
+        key: u64,
         /// The senders.
         senders: BTreeSet<Index>,
+    },
+    /// The keys that a peer sent for a height are false.
+    FalseKeys {
+        /// The height.
+        height: Height,
+        /// The sender.
+        sender: Index,
     },
 }
 
@@ -79,13 +97,15 @@ impl UnsealWork {
         match self {
             UnsealWork::Make { height, key, labels } => {
                 let make = |share: SealShare| labels.iter().map(|label| share.of(label)).collect();
-                UnsealResult::Made { height, shares: share(key).map(make) }
+                UnsealResult::Made { height, key, shares: share(key).map(make) }
             }
             UnsealWork::Combine { height, committee, labels, parts } => combined(height, &committee, &labels, &parts),
-            UnsealWork::Check { height, from, committee, labels, keys } => match committee.opens(&labels, &keys) {
-                true => UnsealResult::Open { height, keys },
-                false => UnsealResult::False { height, senders: BTreeSet::from([from]) },
-            },
+            UnsealWork::Check { height, from, lots, keys } => {
+                match lots.iter().all(|(committee, labels, keys)| committee.opens(labels, keys)) {
+                    true => UnsealResult::Open { height, keys },
+                    false => UnsealResult::FalseKeys { height, sender: from },
+                }
+            }
         }
     }
 }
@@ -94,14 +114,15 @@ impl UnsealWork {
 fn combined(height: Height, committee: &Committee, labels: &[Label], parts: &[(Index, Points)]) -> UnsealResult {
     let placed = |(from, points): &(Index, Points)| Some((committee.place(*from)?, points.to_vec()));
     let placed: Option<Vec<_>> = parts.iter().map(placed).collect();
+    let key = committee.number();
     match placed.and_then(|placed| combine(&placed)).filter(|keys| committee.opens(labels, keys)) {
-        Some(keys) => UnsealResult::Open { height, keys: keys.into() },
+        Some(keys) => UnsealResult::LotOpen { height, key, keys: keys.into() },
         None => {
             let is_false = |(from, points): &&(Index, Points)| !committee.are_shares(*from, labels, points);
             let senders: BTreeSet<Index> = parts.iter().filter(is_false).map(|(from, _)| *from).collect();
             // A ledger whose share keys do not make the committee's key names nobody: then all of them are doubted.
             let all = || parts.iter().map(|(from, _)| *from).collect();
-            UnsealResult::False { height, senders: if senders.is_empty() { all() } else { senders } }
+            UnsealResult::FalseShares { height, key, senders: if senders.is_empty() { all() } else { senders } }
         }
     }
 }

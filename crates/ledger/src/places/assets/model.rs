@@ -420,7 +420,8 @@ impl Case {
         let sub = SubBlock { proposer: 0, native, ..SubBlock::default() };
         let (height, parent) = (self.height(), self.ledger.last_block());
         let parent_root = Roots::of(&self.ledger).parts().root();
-        let block = Superblock { height, parent, time_ms: height, parent_root, sub_blocks: vec![sub] };
+        let block =
+            Superblock { height, parent, time_ms: height, parent_root, sub_blocks: vec![sub], ..Superblock::default() };
         let applied = self.ledger.apply(&block, Signatures::Valid, &mut |_| {}).expect("sound");
         self.undo_mistake(&kept, &wrong);
         applied

@@ -125,7 +125,7 @@ mod tests {
     fn block(ledger: &Ledger) -> Superblock {
         let parent_root = Roots::of(ledger).parts().root();
         let (height, parent) = (ledger.height() + 1, ledger.last_block());
-        Superblock { height, parent, time_ms: height, parent_root, sub_blocks: Vec::new() }
+        Superblock { height, parent, time_ms: height, parent_root, sub_blocks: Vec::new(), ..Superblock::default() }
     }
 
     #[test]

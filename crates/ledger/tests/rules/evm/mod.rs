@@ -136,7 +136,7 @@ impl Chain {
             first.native = native;
         }
         let (height, parent, parent_root) = (self.ledger.height() + 1, self.ledger.last_block(), self.root);
-        Superblock { height, parent, time_ms, parent_root, sub_blocks }
+        Superblock { height, parent, time_ms, parent_root, sub_blocks, ..Superblock::default() }
     }
 
     /// Applies a block, and runs the checks of every block.

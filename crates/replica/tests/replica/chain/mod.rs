@@ -38,5 +38,5 @@ pub fn block(replay: &Replay, native: Vec<Transaction>) -> Superblock {
     let Foundation { parent, parent_root, .. } = Foundation::of(&replay.ledger, replay.root);
     let height = replay.ledger.height() + 1;
     let sub_blocks = vec![SubBlock { native, ..SubBlock::default() }];
-    Superblock { height, parent, time_ms: height, parent_root, sub_blocks }
+    Superblock { height, parent, time_ms: height, parent_root, sub_blocks, ..Superblock::default() }
 }

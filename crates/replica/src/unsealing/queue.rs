@@ -1,0 +1,178 @@
+//! Decided blocks on their way to the ledger: each waits until it is known what opens in it, and until that is open.
+//!
+//! # The protocol
+//!
+//! - Upon *decided(h)*: the block waits behind those before it.
+//! - When the blocks before it are known, and the state after h − notice is: find what opens, a job. Without envelopes
+//!   that open, the block is ready. Else the [`Unsealer`] opens them.
+//! - When a block is ready, and those before it are: it is given out with its keys, to be applied.
+//!
+//! Names count in the order of heights, so one block is looked at after the other. Finding looks at no account: it
+//! overlaps the execution of the blocks before, and so does opening.
+//!
+//! On a chain without sealing keys nothing waits.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use ledger::OpenedNames;
+use primitives::Height;
+
+use super::view::{FindWork, FoundOpenings};
+use super::{Points, SealView, UnsealEffect, UnsealFrame, UnsealInput, UnsealResult, UnsealWork, Unsealer};
+use crate::Agreed;
+use consensus::Index;
+
+/// A job of unsealing.
+#[derive(Clone, Debug)]
+pub enum UnsealJob {
+    /// Find what opens in a block.
+    Find(FindWork),
+    /// Make, combine or check keys.
+    Keys(UnsealWork),
+}
+
+/// The result of a job of unsealing.
+#[derive(Clone, Debug)]
+pub enum UnsealDone {
+    /// What opens in a block.
+    Found(FoundOpenings),
+    /// Keys.
+    Keys(UnsealResult),
+}
+
+/// What is to be done.
+#[derive(Debug)]
+pub(crate) enum QueueEffect {
+    /// Perform a job.
+    Job(UnsealJob),
+    /// Send a frame to a peer, or to all.
+    Send(Option<Index>, UnsealFrame),
+    /// Send a peer the keys of a block that is applied here.
+    Recall(Index, Height),
+    /// Apply the next block.
+    Apply(Agreed),
+}
+
+/// A decided block that is not given out yet.
+#[derive(Debug)]
+struct Decided {
+    agreed: Agreed,
+    is_known: bool,
+    keys: Option<Points>,
+}
+
+/// The queue; see the module's text.
+#[derive(Debug)]
+pub(crate) struct UnsealQueue {
+    unsealer: Unsealer,
+    view: Option<Arc<SealView>>,
+    /// The names opened below the first block that is not known.
+    names: OpenedNames,
+    blocks: VecDeque<Decided>,
+    is_finding: bool,
+}
+
+impl UnsealQueue {
+    /// The queue above a state; `view` is `None` on a chain without sealing keys.
+    pub(crate) fn new(unsealer: Unsealer, view: Option<SealView>, names: &OpenedNames) -> UnsealQueue {
+        let (view, names) = (view.map(Arc::new), names.clone());
+        UnsealQueue { unsealer, view, names, blocks: VecDeque::new(), is_finding: false }
+    }
+
+    /// A block is decided; heights come in order.
+    pub(crate) fn decided(&mut self, agreed: Agreed) -> Vec<QueueEffect> {
+        // After a restart heights are decided again that are logged with their keys.
+        if self.view.as_ref().is_none_or(|view| agreed.height <= view.height) {
+            return vec![QueueEffect::Apply(agreed)];
+        }
+        self.blocks.push_back(Decided { agreed, is_known: false, keys: None });
+        self.turn(Vec::new())
+    }
+
+    /// The state after a height is here, with what it says about keys.
+    pub(crate) fn seen(&mut self, view: SealView) -> Vec<QueueEffect> {
+        let effects = self.unsealer.step(UnsealInput::Applied(view.height));
+        self.view = Some(Arc::new(view));
+        self.turn(effects)
+    }
+
+    /// A frame of a peer.
+    pub(crate) fn frame(&mut self, from: Index, frame: UnsealFrame) -> Vec<QueueEffect> {
+        if self.view.is_none() {
+            return Vec::new();
+        }
+        let effects = self.unsealer.step(UnsealInput::Frame { from, frame });
+        self.turn(effects)
+    }
+
+    /// Peers have other indices from now on: what they sent is worth nothing.
+    pub(crate) fn forget_peers(&mut self) {
+        self.unsealer.forget_peers();
+    }
+
+    /// Time has passed.
+    pub(crate) fn tick(&mut self) -> Vec<QueueEffect> {
+        let effects = self.unsealer.step(UnsealInput::Tick);
+        self.turn(effects)
+    }
+
+    /// A job is done.
+    pub(crate) fn done(&mut self, done: UnsealDone) -> Vec<QueueEffect> {
+        let effects = match done {
+            UnsealDone::Keys(result) => self.unsealer.step(UnsealInput::Done(result)),
+            UnsealDone::Found(found) => self.found(found),
+        };
+        self.turn(effects)
+    }
+
+    fn found(&mut self, found: FoundOpenings) -> Vec<UnsealEffect> {
+        self.is_finding = false;
+        let FoundOpenings { height, openings, names } = found;
+        self.names.note(height, names);
+        let view = self.view.as_ref().expect("finding needs it");
+        let committees = view.committees(height);
+        let block = self.blocks.iter_mut().find(|block| block.agreed.height == height).expect("it is being looked at");
+        block.is_known = true;
+        block.keys = openings.is_empty().then(Points::default);
+        self.unsealer.step(UnsealInput::Output { height, committees, openings })
+    }
+
+    /// What the unsealer wants done, and what can begin now.
+    fn turn(&mut self, effects: Vec<UnsealEffect>) -> Vec<QueueEffect> {
+        let mut all: Vec<QueueEffect> = effects.into_iter().filter_map(|effect| self.effect(effect)).collect();
+        all.extend(self.find().map(|work| QueueEffect::Job(UnsealJob::Find(work))));
+        while self.blocks.front().is_some_and(|block| block.keys.is_some()) {
+            let Decided { mut agreed, keys, .. } = self.blocks.pop_front().expect("it is there");
+            agreed.keys = keys.expect("it is ready");
+            all.push(QueueEffect::Apply(agreed));
+        }
+        all
+    }
+
+    fn effect(&mut self, effect: UnsealEffect) -> Option<QueueEffect> {
+        Some(match effect {
+            UnsealEffect::Work(work) => QueueEffect::Job(UnsealJob::Keys(work)),
+            UnsealEffect::Send { to, frame } => QueueEffect::Send(Some(to), frame),
+            UnsealEffect::SendAll(frame) => QueueEffect::Send(None, frame),
+            UnsealEffect::Recall { to, height } => QueueEffect::Recall(to, height),
+            UnsealEffect::Open { height, keys } => {
+                let block = self.blocks.iter_mut().find(|block| block.agreed.height == height);
+                block.expect("it waits for its keys").keys = Some(keys);
+                return None;
+            }
+        })
+    }
+
+    /// Looks at the next block, if the state says enough about it.
+    fn find(&mut self) -> Option<FindWork> {
+        let view = self.view.clone()?;
+        let next = self.blocks.iter().find(|block| !block.is_known)?;
+        if self.is_finding || !view.reaches(next.agreed.height) {
+            return None;
+        }
+        self.is_finding = true;
+        let block = (next.agreed.height, next.agreed.sub_blocks.clone());
+        Some(FindWork::new(block, view, self.names.clone()))
+    }
+}
