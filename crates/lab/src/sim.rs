@@ -260,6 +260,10 @@ fn run_lanes(seeds: RangeInclusive<u64>, shards: u16, json: bool) -> anyhow::Res
         ("carried", sum(|report| report.carried)),
         ("aside", sum(|report| report.aside)),
         ("outdated", sum(|report| report.outdated)),
+        ("terms", sum(|report| report.terms)),
+        ("late_deposits", sum(|report| report.late_deposits)),
+        ("no_way_in", sum(|report| report.no_way_in)),
+        ("ways_out", sum(|report| report.ways_out)),
     ];
     let option = if shards == 1 { String::new() } else { format!(" --shards {shards}") };
     Ok(print_report(&counts, &failures, &format!("walras-lab sim --lane{option}"), json))

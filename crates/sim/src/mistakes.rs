@@ -221,7 +221,7 @@ const VALIDATORS: [Row; 22] = [
     of_replica(Defect::NeverReady, 0, "has not said so"),
 ];
 
-const LANE: [Row; 19] = [
+const LANE: [Row; 25] = [
     of_member(MemberMistake::ReportNotAskedAgain, 53, 34, "is lost"),
     of_member(MemberMistake::PostNotRepeated, 47, 34, "has not registered for epoch"),
     of_member(MemberMistake::PostRepeatedEarly, 1, 34, "has posted Registration"),
@@ -241,6 +241,12 @@ const LANE: [Row; 19] = [
     of_lane(LaneMistake::RestartKeepsName, 0, "older than the restart"),
     of_lane(LaneMistake::RestartCountsLaterDeposits, 9, "is listed, and nothing of it is in the snapshot"),
     of_lane(LaneMistake::RestartIgnoresCertificates, 2, "is settled, and the list lacks its output"),
+    of_lane(LaneMistake::TermsAtOnce, 0, "whose terms have"),
+    of_lane(LaneMistake::ClosedTakesDeposits, 0, "whose terms have"),
+    of_lane(LaneMistake::ClosedKeepsIn, 0, "does not return to the ledger"),
+    of_lane(LaneMistake::ShardsJudgeByNewest, 0, "refuses a payment for other terms"),
+    of_lane(LaneMistake::PayersPayByNewest, 0, "refuses a payment for other terms"),
+    of_lane(LaneMistake::RestartForgetsTerms, 8, "whose terms have"),
 ];
 
 const MARKET: [Row; 30] = [

@@ -30,7 +30,14 @@ fn seeds_hold_over_two_boundaries() {
         sum.carried += report.carried;
         sum.aside += report.aside;
         sum.outdated += report.outdated;
+        sum.terms += report.terms;
+        sum.late_deposits += report.late_deposits;
+        sum.no_way_in += report.no_way_in;
+        sum.ways_out += report.ways_out;
     }
+    // In a third of the runs terms of assets are voted.
+    let voted = [sum.terms, sum.late_deposits, sum.no_way_in, sum.ways_out];
+    assert!(voted.iter().all(|count| *count > 20), "{sum:?}");
     let rare = [sum.certified, sum.settled, sum.credits, sum.verdicts, sum.crashes, sum.came_home];
     assert!(rare.iter().all(|count| *count > 50), "{sum:?}");
     // Every condition occurs: cases by the hundred, some of which expire, certificates that are withheld or shown to

@@ -97,7 +97,8 @@ impl OuchMachine {
         turn
     }
 
-    /// The venue's link is there, for a session. If it is another one than before, so is the participant's.
+    /// The venue's link is there, for a session. If it is another one than before, so is the participant's. What was on
+    /// its way over a link before may be lost: a participant that is still there sends it again once it has come back.
     pub fn opened(&mut self, at: &BridgeMoment, session: SoupSession) -> OuchMachineTurn {
         let is_other = self.venue.is_some_and(|known| known != session);
         self.venue = Some(session);
@@ -106,7 +107,7 @@ impl OuchMachine {
         let waiting = self.gather.flush(&BridgeMoment { news: at.news.filter(|_| !is_other), ..*at });
         self.pass(at, waiting, &mut turn);
         if !is_other {
-            return turn;
+            return OuchMachineTurn { close: self.leave().close, ..turn };
         }
         tracing::info!("the venue has a new session: the bridge's begins with message 1, too");
         self.began_ms = at.now_ms().max(self.began_ms + 1);
@@ -191,9 +192,10 @@ impl OuchMachine {
         if at.news.is_none() {
             let waiting = self.gather.flush(at);
             self.pass(at, waiting, turn);
-            // What the venue was sent it answers.
-            if number.is_none_or(|number| self.gather.is_new(number)) {
-                self.reject(at, message, turn);
+            match number.is_none_or(|number| self.gather.is_new(number)) {
+                true => self.reject(at, message, turn),
+                // The venue has it, or it was lost on its way: the participant sends it again when the venue is there.
+                false => turn.close = turn.close.take().or(self.leave().close),
             }
             return;
         }
@@ -322,9 +324,21 @@ mod tests {
         bridge.at.now_us += 2 * GATHER_US_MAX;
         let left = bridge.machine.step(&bridge.at, SoupServerInput::Wake).to_venue;
         assert_eq!((bridge.to_venue.len(), left.len(), &bridge.rejected[..]), (0, 1, &[1, 2][..]));
-        // What the venue was sent it answers, also when its link is lost again.
+        // What the venue was sent it answers, or it was lost on its way: the program sends it again when it is back.
         bridge.at.news = None;
-        (3..5).for_each(|number| bridge.order(number));
-        assert_eq!(bridge.rejected, [1, 2, 4]);
+        bridge.order(4);
+        assert_eq!((&bridge.rejected[..], bridge.machine.is_connected()), (&[1, 2, 4][..], true));
+        bridge.order(3);
+        assert_eq!((&bridge.rejected[..], bridge.machine.is_connected()), (&[1, 2, 4][..], false));
+        bridge.step(SoupClientInput::Lost);
+        bridge.at.news = Some(news(true));
+        bridge.connect();
+        bridge.order(3);
+        bridge.at.now_us += 2 * GATHER_US_MAX;
+        let left = bridge.machine.step(&bridge.at, SoupServerInput::Wake).to_venue;
+        assert_eq!(bridge.to_venue.len() + left.len(), 1);
+        // A link that takes the place of one whose end nobody told: what was on its way may be lost.
+        bridge.machine.opened(&bridge.at, SESSION);
+        assert!(!bridge.machine.is_connected());
     }
 }

@@ -15,6 +15,8 @@ use super::journal::SessionEntry;
 const MESSAGES: u64 = 65_536;
 /// Orders of which a session remembers what they said.
 const ORDERS: usize = 65_536;
+/// Gaps between used numbers that a session remembers.
+const GAPS: usize = 65_536;
 
 /// What an order said when it came.
 #[derive(Clone, Copy, Debug)]
@@ -35,6 +37,8 @@ pub struct OuchSession {
     day: u16,
     incarnation: u32,
     refs: OuchUserRefs,
+    /// Numbers below the highest that never came: the first and the last one of each gap.
+    gaps: BTreeMap<u32, u32>,
     pub(super) orders: BTreeMap<u32, Entered>,
     /// Numbers without an answer that were used before a restart.
     pub(super) lost: BTreeSet<u32>,
@@ -52,6 +56,7 @@ impl OuchSession {
             day,
             incarnation,
             refs: OuchUserRefs::default(),
+            gaps: BTreeMap::new(),
             orders: BTreeMap::new(),
             lost: BTreeSet::new(),
             link: watch::Sender::new(0),
@@ -69,13 +74,38 @@ impl OuchSession {
         self.refs.next().unwrap_or(u32::MAX)
     }
 
-    /// Uses a reference; false if it, or one above it, was used.
+    /// Uses a reference; false if it was used.
     pub(super) fn claim(&mut self, user_ref: u32) -> bool {
-        let is_new = self.refs.claim(user_ref).is_ok();
+        let is_new = self.use_number(user_ref);
         if is_new {
             self.unwritten.push(SessionEntry::Claimed { session: self.number, user_ref });
         }
         is_new
+    }
+
+    /// A number is new that is above all in use, or was passed over.
+    fn use_number(&mut self, user_ref: u32) -> bool {
+        let next = self.next_ref();
+        if self.refs.claim(user_ref).is_ok() {
+            self.add_gap(next, user_ref - 1);
+            return true;
+        }
+        let gap = self.gaps.range(..=user_ref).next_back().map(|(first, last)| (*first, *last));
+        let Some((first, last)) = gap.filter(|(_, last)| user_ref <= *last) else { return false };
+        self.gaps.remove(&first);
+        self.add_gap(first, user_ref - 1);
+        self.add_gap(user_ref + 1, last);
+        true
+    }
+
+    /// Remembers numbers that never came. Of very many gaps the lowest are forgotten.
+    fn add_gap(&mut self, first: u32, last: u32) {
+        if first <= last {
+            self.gaps.insert(first, last);
+        }
+        if self.gaps.len() > GAPS {
+            self.gaps.pop_first();
+        }
     }
 
     /// Remembers what an order said.
@@ -142,7 +172,7 @@ impl OuchSession {
         match entry {
             SessionEntry::Opened { .. } => {}
             SessionEntry::Claimed { user_ref, .. } => {
-                if self.refs.claim(user_ref).is_ok() {
+                if self.use_number(user_ref) {
                     self.lost.insert(user_ref);
                 }
             }

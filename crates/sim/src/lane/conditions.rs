@@ -36,6 +36,8 @@ pub(super) struct Conditions {
     pub is_flooded: bool,
     /// More than f members say nothing in cases, a correct one among them: what votes alone decide expires.
     pub is_stalled: bool,
+    /// Members vote on the terms of assets.
+    pub are_terms_voted: bool,
     /// The network restarts: the height of its snapshot, and the height that is rolled back to it.
     pub restart: Option<(u64, u64)>,
 }
@@ -54,7 +56,14 @@ impl Conditions {
         let is_restarted = dice.once_in(4) && mistake.is_none()
             || mistake.and_then(Mistake::of_lane).is_some_and(LaneMistake::is_of_restarts);
         let snapshot = 8 + dice.below(14);
+        let are_terms_voted = match mistake {
+            None => seed.is_multiple_of(3),
+            Some(mistake) => mistake.of_lane().is_some_and(LaneMistake::is_of_terms),
+        };
+        // A proposal has its price.
+        let poor = poor && !are_terms_voted;
         Conditions {
+            are_terms_voted,
             restart: is_restarted.then(|| (snapshot, snapshot + 2 + dice.below(10))),
             are_members_poor: poor && mistake.is_none() || mistake == Some(Mistake::Lane(LaneMistake::DutyUnmarked)),
             is_unregistered: unregistered && !makes_group_keys && mistake.is_none(),

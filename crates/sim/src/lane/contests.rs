@@ -1,9 +1,11 @@
 //! Payers contest payments, and send outputs home.
 
-use payments::{BridgeOperation, ContestClaim, ContestedOutput, HomeEpoch, PaymentBody, SpentOutput, owner_message};
+use payments::{
+    BridgeOperation, ContestClaim, ContestedOutput, HomeEpoch, Output, PaymentBody, SpentOutput, owner_message,
+};
 
 use super::payers::{CHEAT, Coin, Paid, Payers};
-use super::{ASSET, CASE_DEPOSIT, LaneWorld};
+use super::{CASE_DEPOSIT, LaneWorld};
 
 /// Number of blocks after which an honest payer contests a payment that is stuck.
 const STUCK_BLOCKS: u64 = 5;
@@ -30,7 +32,8 @@ impl LaneWorld {
         let network = self.lane().network();
         let claim = |coin: &usize| {
             let Coin { holding, home, key, .. } = &self.payers.coins[*coin];
-            let output = SpentOutput { id: holding.id, asset: ASSET, amount: holding.output.amount };
+            let Output { asset, amount, .. } = holding.output;
+            let output = SpentOutput { id: holding.id, asset, amount };
             let contested = ContestedOutput { output, home: *home, owner: key.public() };
             let exit = PaymentBody::new(contested.exit(network));
             let signature = key.sign(&owner_message(&network, *home, &exit.digest));

@@ -43,6 +43,9 @@
 //! In a quarter of the runs the network restarts from a snapshot: logs are closed, operators make one list from
 //! certificates alone, and a lane of another identity begins with it ([`restarts`]).
 //!
+//! In a third of the runs members vote on the terms of assets: the lane carries one more, and takes deposits of another
+//! no longer ([`terms`]).
+//!
 //! In the end the faults stop, and each settled output of an honest payer that can still move returns to the ledger.
 //! What each correct member has to say in open cases is on the ledger, whatever was lost on the way.
 
@@ -54,14 +57,14 @@ mod payers;
 mod restarts;
 mod schemes;
 mod shards;
+mod terms;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use kernel::{Dice, Flight};
 use ledger::{
-    Genesis, LaneAsset, LaneBls, LaneBridge, LaneTerms, Ledger, Listing, Member, Membership, Outcome, Refusal,
-    Signatures, Terms,
+    Genesis, LaneBls, LaneBridge, LaneTerms, Ledger, Member, Membership, Outcome, Refusal, Signatures, Terms,
 };
 use member::{ASK_BLOCKS, LaneBlock, MemberMistake, POST_BLOCKS};
 use payments::{
@@ -81,6 +84,7 @@ use payers::Payers;
 use restarts::Restarts;
 use schemes::{SimAnswer, Stranger};
 use shards::{Said, SimBlock, SimValidator};
+use terms::TermsBooks;
 
 /// Number of validators, of which the last is Byzantine.
 const MEMBERS: u8 = 4;
@@ -174,6 +178,14 @@ pub struct LaneReport {
     pub aside: u64,
     /// Certificates of a network that restarted, refused by the one that took its place.
     pub outdated: u64,
+    /// Terms of assets that were voted and began to act.
+    pub terms: u64,
+    /// Deposits of an asset that the genesis did not carry.
+    pub late_deposits: u64,
+    /// Deposits that terms of their epoch refused.
+    pub no_way_in: u64,
+    /// Credits of an asset that takes no deposits any more.
+    pub ways_out: u64,
     /// BLAKE3 over all events, in hexadecimal.
     pub trace: String,
 }
@@ -226,8 +238,9 @@ struct LaneWorld {
     opened: BTreeMap<OutputId, u64>,
     /// The height at which each correct member crashed last.
     crashed: Vec<u64>,
-    /// Units in escrow, by plain bookkeeping.
-    escrow: u128,
+    /// Units of each asset in escrow, by plain bookkeeping.
+    escrow: BTreeMap<AssetId, u128>,
+    terms: TermsBooks,
     healed: bool,
     trace: Trace,
     report: LaneReport,
@@ -237,6 +250,12 @@ fn secret(kind: u8, number: u64) -> SecretKey {
     let mut seed = [kind; 32];
     seed[..8].copy_from_slice(&number.to_le_bytes());
     SecretKey::from_seed(seed)
+}
+
+/// Units of each asset that escrow holds any of.
+fn escrow_of(ledger: &Ledger) -> BTreeMap<AssetId, u128> {
+    let bridge = ledger.lane().expect("the chain has a lane").bridge();
+    terms::ALL.map(|asset| (asset, bridge.escrow(asset))).into_iter().filter(|(_, held)| *held > 0).collect()
 }
 
 /// The account whose stake is liable for a member.
@@ -316,7 +335,7 @@ impl LaneWorld {
             (Some(Mistake::Lane(LaneMistake::ForeignSigner)), _) | (_, 3) => (LaneBls::Aggregate, EPOCH_HEIGHTS),
             _ => (LaneBls::None, EPOCH_HEIGHTS),
         };
-        let terms = LaneTerms {
+        let lane = LaneTerms {
             epoch_heights,
             halt_heights: 3,
             case_deposit: CASE_DEPOSIT,
@@ -324,7 +343,7 @@ impl LaneWorld {
             members: keys.iter().map(|keys| keys.iter().map(SecretKey::public).collect()).collect(),
             registrars: (0..MEMBERS.into()).map(|index| registrar(index).public()).collect(),
             bls,
-            assets: vec![LaneAsset { asset: ASSET, least_units: 1, fee: dice.below(2), outflow: None }],
+            assets: terms::founded(conditions.are_terms_voted, dice.below(2)),
             accounts: (0..MEMBERS).map(|index| answering(index, options.mistake)).collect(),
             outputs: conditions.outputs(),
         };
@@ -335,6 +354,7 @@ impl LaneWorld {
             stake: STAKE,
         });
         let stakes = Terms {
+            schedule: terms::schedule(conditions.are_terms_voted),
             network: Digest([7; 32]),
             committee: MEMBERS.into(),
             slash: Fraction::power_of_two(2),
@@ -343,15 +363,17 @@ impl LaneWorld {
         let membership = Membership { terms: stakes, reward_pool: 0, founders: founders.collect() };
         let of_members = (0..MEMBERS.into()).map(|index| secret(2, index).public().address());
         let accounts = payers.accounts().chain(of_members.filter(|_| !conditions.are_members_poor));
-        let balances: Vec<_> = accounts.map(|account| (account, ASSET, WEALTH)).collect();
+        let listed = terms::listed(conditions.are_terms_voted);
+        let held = |account| listed.iter().map(move |asset| (account, *asset, WEALTH));
+        let balances: Vec<_> = accounts.flat_map(held).collect();
         let genesis = Genesis {
             chain: 9,
             fee: 1,
             epsilon: Fraction::power_of_two(15),
             mu: Fraction::power_of_two(10),
-            assets: vec![Listing::new("USD", 2, Address([9; 20])), Listing::new("EUR", 2, Address([9; 20]))],
+            assets: terms::listings(conditions.are_terms_voted),
             balances,
-            lane: Some(terms),
+            lane: Some(lane),
             membership: Some(membership),
             ..Genesis::default()
         };
@@ -360,12 +382,11 @@ impl LaneWorld {
             (0..MEMBERS - 1).map(|index| SimValidator::new(index, &ledger, options, &mut dice)).collect();
         validators.iter_mut().enumerate().for_each(|(at, of)| of.is_silent = conditions.silences(at as u8));
         let poor = u64::from(conditions.are_members_poor);
-        let escrow = ledger.lane().map_or(0, |lane| lane.bridge().escrow(ASSET));
         LaneWorld {
             options,
             conditions,
             restarts: Restarts::default(),
-            end: options.blocks,
+            end: terms::blocks(conditions.are_terms_voted, options.blocks),
             flooded: BTreeSet::new(),
             stripped: BTreeSet::new(),
             validators,
@@ -382,7 +403,8 @@ impl LaneWorld {
             refused: BTreeSet::new(),
             opened: BTreeMap::new(),
             crashed: vec![0; usize::from(MEMBERS - 1)],
-            escrow,
+            escrow: escrow_of(&ledger),
+            terms: TermsBooks::new(&ledger),
             healed: false,
             trace: Trace::default(),
             report: LaneReport { seed, poor, ..LaneReport::default() },
@@ -535,13 +557,16 @@ impl LaneWorld {
     fn block(&mut self) -> Result<(), String> {
         self.post_of_liar();
         self.flood();
+        self.vote();
         let mut native = self.proposed();
         self.strip(&mut native);
+        self.keep_in(&mut native);
         self.check_numbers(&native)?;
         let ids: Vec<TransactionId> = native.iter().map(Transaction::id).collect();
         let (height, parent, home) = (self.ledger.height() + 1, self.ledger.last_block(), self.now());
         let sub_blocks = vec![SubBlock { native: native.clone(), ..SubBlock::default() }];
         let block = Superblock { height, parent, time_ms: height, sub_blocks, ..Superblock::default() };
+        let entering = terms::entering(&self.ledger);
         let applied = self.ledger.apply(&block, Signatures::Valid, &mut |_| {}).map_err(|fault| fault.to_string())?;
         self.note("block", height);
         self.trace.bytes(&applied.block.0);
@@ -551,6 +576,7 @@ impl LaneWorld {
         for event in &applied.lane {
             self.on_event(event, home)?;
         }
+        self.follow_terms(entering);
         let mut facts = LaneBlock::of(&block, &applied);
         if !self.accuses {
             facts.posts.clear();
@@ -614,9 +640,9 @@ impl LaneWorld {
 
     fn check(&self) -> Result<(), String> {
         self.ledger.audit().map_err(|error| error.to_string())?;
-        let held = self.lane().bridge().escrow(ASSET);
+        let held = escrow_of(&self.ledger);
         if held != self.escrow {
-            return Err(format!("escrow holds {held} units, but withdrawals minus credits are {}", self.escrow));
+            return Err(format!("escrow holds {held:?}, but withdrawals minus credits are {:?}", self.escrow));
         }
         self.validators.iter().try_for_each(|validator| validator.check_registration(&self.ledger))?;
         self.validators.iter().try_for_each(SimValidator::check_bars)?;
@@ -694,7 +720,12 @@ impl LaneWorld {
             self.on_condition(id, self.member_of(&body.account).is_some(), outcome, post)?;
         }
         match (&body.operation, outcome.refusal()) {
-            (Operation::Withdraw { amount, .. }, None) => self.escrow += u128::from(*amount),
+            (Operation::Withdraw { asset, amount, .. }, refusal) => {
+                self.on_deposit(*asset, *amount, refusal)?;
+                if refusal.is_none() {
+                    *self.escrow.entry(*asset).or_default() += u128::from(*amount);
+                }
+            }
             (Operation::Lane(_), Some(Refusal::VOID_PAYMENT)) => {
                 let settled = self.redemptions.get(id).filter(|digest| self.observed.is_settled(digest));
                 if let Some(digest) = settled {
@@ -732,10 +763,12 @@ impl LaneWorld {
 
     fn on_event(&mut self, event: &BridgeEvent, home: HomeEpoch) -> Result<(), String> {
         match event {
-            BridgeEvent::Credit { amount, .. } => {
+            BridgeEvent::Credit { asset, amount, .. } => {
                 self.report.credits += 1;
-                let left = self.escrow.checked_sub((*amount).into());
-                self.escrow = left.ok_or("more was credited than escrow holds")?;
+                self.report.ways_out += u64::from(!self.terms.takes_deposits(*asset));
+                let held = self.escrow.get(asset).and_then(|held| held.checked_sub((*amount).into()));
+                self.escrow.insert(*asset, held.ok_or("more was credited than escrow holds")?);
+                self.escrow.retain(|_, held| *held > 0);
             }
             BridgeEvent::Convicted(_) => self.report.convicted += 1,
             BridgeEvent::GroupKey(epoch, made) => {
@@ -748,6 +781,7 @@ impl LaneWorld {
                 }
             }
             BridgeEvent::Epoch(epoch) => {
+                self.terms.begin(*epoch, self.ledger.height() + 1);
                 let registered = self.lane().bridge().registrations(*epoch).count();
                 self.report.unregistered += u64::from(registered < usize::from(MEMBERS));
             }

@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use payments::{
-    AnswerScheme, BridgeOperation, CertifiedPayment, FastReceipt, Holding, HomeEpoch, HomePhase, LaneCarryOver,
-    LaneCommittee, LaneRules, Output, OutputId, OutputProof, Payment, PaymentBody, PaymentCertificate, PaymentView,
-    Recipient, RootCache, SignedPayment, SpentOutput, StatementKind, Verdict, build_payment, settle_request,
+    AnswerScheme, AssetRule, BridgeOperation, CertifiedPayment, FastReceipt, Holding, HomeEpoch, HomePhase,
+    LaneCarryOver, LaneCommittee, LaneRules, Output, OutputId, OutputProof, Payment, PaymentBody, PaymentCertificate,
+    PaymentView, Recipient, RootCache, SignedPayment, SpentOutput, StatementKind, Verdict, build_payment,
+    settle_request,
 };
 use primitives::{Address, Amount, Digest, Operation, PublicKey, SecretKey, Signature};
 
 use super::schemes::{SimCollector, below, schemes_of};
 use super::shards::Said;
-use super::{ASSET, LaneWorld, Message, secret};
+use super::{LaneWorld, Message, secret};
 use crate::world::Mistake;
 
 /// The payer that spends twice.
@@ -319,8 +320,8 @@ impl LaneWorld {
             false => own[self.dice.index(own.len())].clone(),
         };
         self.payers.deposits.insert(key.public(), (payer, key.clone()));
-        let (account, amount) = (self.payers.account(payer), 100 + self.dice.below(900));
-        self.submit(&account, Operation::Withdraw { to: key.public(), asset: ASSET, amount });
+        let (account, (asset, amount)) = (self.payers.account(payer), self.draw_deposit());
+        self.submit(&account, Operation::Withdraw { to: key.public(), asset, amount });
     }
 
     /// Pays a part of some outputs to another payer, and the rest to a new key. The cheat does it twice.
@@ -336,12 +337,13 @@ impl LaneWorld {
             return;
         }
         let first = own[self.dice.index(own.len())];
-        let (home, key) = (coins[first].home, coins[first].key.public());
+        let (home, key, asset) = (coins[first].home, coins[first].key.public(), coins[first].holding.output.asset);
         if HomePhase::of(home, now) == HomePhase::Exit {
             self.exit(first);
             return;
         }
-        let together = |at: &usize| coins[*at].home == home && coins[*at].key.public() == key;
+        let is_like = |coin: &Coin| coin.home == home && coin.holding.output.asset == asset;
+        let together = |at: &usize| is_like(&coins[*at]) && coins[*at].key.public() == key;
         let inputs: Vec<usize> = own.into_iter().filter(together).take(3).collect();
         let times = if payer == CHEAT { 2 } else { 1 };
         for _ in 0..times {
@@ -350,24 +352,26 @@ impl LaneWorld {
     }
 
     fn pay_once(&mut self, payer: usize, inputs: &[usize], now: HomeEpoch) {
-        let rules = self.lane().rules(self.payers.coins[inputs[0]].home);
-        let fee = rules.assets.get(&ASSET).map_or(0, |rule| rule.fee);
+        let asset = self.payers.coins[inputs[0]].holding.output.asset;
+        let AssetRule { least_units, fee } = self.rules_for(self.payers.coins[inputs[0]].home).asset(asset);
         let sum: Amount = inputs.iter().map(|at| self.payers.coins[*at].holding.output.amount).sum();
-        let Some(usable) = sum.checked_sub(fee).filter(|usable| *usable > 1) else { return };
-        let paid = 1 + self.dice.below(usable);
+        let Some(usable) = sum.checked_sub(fee).filter(|usable| *usable > least_units) else { return };
+        let paid = least_units + self.dice.below(usable + 1 - least_units);
+        // A rest that is too small goes along.
+        let paid = if usable - paid < least_units { usable } else { paid };
         let other = self.dice.index(self.payers.accounts.len());
         let mut outputs = Vec::new();
         if self.dice.once_in(4) {
             let to = Recipient::Account(self.payers.account(other).public().address());
-            outputs.push((Output { to, asset: ASSET, amount: paid }, None));
+            outputs.push((Output { to, asset, amount: paid }, None));
         } else {
             let key = self.payers.new_key();
-            let output = Output { to: Recipient::Key(key.public()), asset: ASSET, amount: paid };
+            let output = Output { to: Recipient::Key(key.public()), asset, amount: paid };
             outputs.push((output, Some((other, key))));
         }
         if usable > paid {
             let key = self.payers.new_key();
-            let output = Output { to: Recipient::Key(key.public()), asset: ASSET, amount: usable - paid };
+            let output = Output { to: Recipient::Key(key.public()), asset, amount: usable - paid };
             outputs.push((output, Some((payer, key))));
         }
         self.begin(inputs, now, outputs);
@@ -376,7 +380,8 @@ impl LaneWorld {
     /// Sends one output to the ledger account of its key.
     pub(super) fn exit(&mut self, coin: usize) -> Option<usize> {
         let Coin { holding, home, key, .. } = &self.payers.coins[coin];
-        let spent = SpentOutput { id: holding.id, asset: ASSET, amount: holding.output.amount };
+        let Output { asset, amount, .. } = holding.output;
+        let spent = SpentOutput { id: holding.id, asset, amount };
         let (home, network) = (*home, self.lane().network());
         let exit = Payment::exit(network, home, key.public(), spent);
         let outputs = exit.outputs.into_iter().map(|output| (output, None)).collect();
@@ -390,7 +395,7 @@ impl LaneWorld {
         outputs: Vec<(Output, Option<(usize, SecretKey)>)>,
     ) -> Option<usize> {
         let home = self.payers.coins[*inputs.first()?].home;
-        let (rules, height) = (self.lane().rules(home), self.ledger.height());
+        let (rules, height) = (self.rules_for(home), self.ledger.height());
         let scheme = self.draw_scheme(home);
         let at = self.payers.build(&rules, inputs, into, outputs, (scheme, height))?;
         let body = self.payers.payments[at].body.clone();
@@ -458,6 +463,7 @@ impl LaneWorld {
                 self.note("certified", at as u64);
                 self.payers.receive(&committee, at).expect("a certificate that was collected verifies");
                 let body = self.payers.payments[at].body.clone();
+                self.check_paid(&body).unwrap_or_else(|what| panic!("{what}"));
                 let pays_account = body.payment.outputs.iter().any(|out| matches!(out.to, Recipient::Account(_)));
                 let resolver = self.lane().bridge().resolver();
                 let is_contested = body.input_ids().any(|input| resolver.is_open(&input));

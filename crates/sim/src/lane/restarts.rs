@@ -19,7 +19,7 @@ use primitives::{Address, Digest, PublicKey, TransactionId};
 use super::payers::{Coin, Paid};
 use super::schemes::Stranger;
 use super::shards::SimValidator;
-use super::{ASSET, LaneWorld, MEMBERS, Observed, registrar, shard_keys};
+use super::{LaneWorld, MEMBERS, Observed, escrow_of, registrar, shard_keys, terms};
 use crate::world::{LaneMistake, Mistake};
 
 /// Which restart it is.
@@ -123,6 +123,7 @@ impl LaneWorld {
             Restart { number: NUMBER, snapshot: digest, committee: Vec::new(), lane: Some(lane), rules: None };
         ledger.begin_again(&first, &restart, Some(&carried)).map_err(|error| format!("no restart: {error}"))?;
         ledger.audit().map_err(|error| error.to_string())?;
+        terms::forget(self.options.mistake, &mut ledger);
         self.report.carried += (carried.outputs.len() + carried.claims.len()) as u64;
         self.report.aside += carried.aside.len() as u64;
         Ok((ledger, carried))
@@ -206,13 +207,14 @@ impl LaneWorld {
     /// The network goes on as another one, with this state.
     fn begin_again(&mut self, ledger: Ledger, carried: &LaneCarryOver) {
         self.note("restart", ledger.height());
-        self.end = ledger.height() + self.options.blocks;
+        self.end = ledger.height() + terms::blocks(self.conditions.are_terms_voted, self.options.blocks);
         self.ledger = ledger;
         let (network, options) = (self.lane().network(), self.options);
         self.payers.follow(carried, &network);
         let height = |account: &Address| self.ledger.accounts().get(account).map_or(0, |of| of.window().highest());
         self.sequences = self.sequences.keys().map(|account| (*account, height(account))).collect();
-        self.escrow = self.lane().bridge().escrow(ASSET);
+        self.escrow = escrow_of(&self.ledger);
+        self.terms.begin_again(self.ledger.height());
         let (ledger, dice) = (&self.ledger, &mut self.dice);
         self.validators = (0..MEMBERS - 1).map(|index| SimValidator::new(index, ledger, options, dice)).collect();
         let conditions = self.conditions;

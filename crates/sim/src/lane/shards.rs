@@ -4,6 +4,7 @@
 mod checks;
 mod disks;
 mod lines;
+mod votes;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -15,11 +16,11 @@ use member::{
     ShardSecrets, ShardStart, ShardTerm,
 };
 use payments::{
-    BridgeOperation, ClosedLog, ContestedOutput, HomeEpoch, LaneEffect, LaneFact, LaneInput, LanePeer, LaneSettings,
-    LaneValidator, LogOwner, MuteReason, OutputId, Resolver, SPEND_EPOCHS, SpentOutput, StatementKind, closing,
-    new_log,
+    BridgeOperation, ClosedLog, ContestedOutput, HomeEpoch, LaneEffect, LaneFact, LaneInput, LanePeer, LaneRefusal,
+    LaneSettings, LaneValidator, LogOwner, MuteReason, OutputId, Resolver, SPEND_EPOCHS, SpentOutput, StatementKind,
+    closing, new_log,
 };
-use primitives::{Digest, Height, Operation, PublicKey, SecretKey, Transaction};
+use primitives::{AssetId, Digest, Height, Operation, PublicKey, SecretKey, Transaction};
 use replica::{Mempool, PoolEntry};
 
 use super::schemes::SimAnswer;
@@ -100,6 +101,8 @@ pub(super) struct SimValidator {
     /// Blocks that were made while it acted on blocks of the known epoch, since its last start; whether it has acted
     /// since the last one.
     acted: (u64, bool),
+    /// The heights at which it proposed terms (`false`) of an asset, and voted on them.
+    asked: BTreeMap<(bool, AssetId), Height>,
     pub said: Vec<Said>,
     /// Votes that shards have signed, whether or not they reach the ledger.
     pub votes: Vec<Vec<u8>>,
@@ -179,6 +182,7 @@ impl SimValidator {
             ahead: VecDeque::new(),
             begun: genesis.height(),
             acted: (0, false),
+            asked: BTreeMap::new(),
             said: Vec::new(),
             votes: Vec::new(),
             broken: None,
@@ -410,6 +414,11 @@ impl SimValidator {
             | LaneEffect::Barred { .. }
             | LaneEffect::View { .. }
             | LaneEffect::Destroy => self.report(place, effect),
+            // Payers build no payment that the terms of its home refuse.
+            LaneEffect::Refuse { refusal: LaneRefusal::WrongSum { .. } | LaneRefusal::TooSmall { .. }, .. } => {
+                self.broken =
+                    Some(format!("validator {} refuses a payment for other terms than its home's", self.index));
+            }
             LaneEffect::BatchAnswer(..) | LaneEffect::Spender { .. } | LaneEffect::Refuse { .. } => {}
         }
     }
@@ -467,6 +476,7 @@ impl SimValidator {
         self.said.clear();
         self.votes.clear();
         self.acted = (0, false);
+        self.asked.clear();
         self.begun = self.ledger.height();
         self.pool = Mempool::new(POOL);
         let stored: BTreeSet<HomeEpoch> = self.logs.keys().chain(self.keys.keys()).map(|(home, _)| *home).collect();

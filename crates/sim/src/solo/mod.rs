@@ -39,7 +39,7 @@ mod node;
 mod offered;
 mod oracle;
 mod pools;
-mod rewritten;
+pub(crate) mod rewritten;
 mod shadow;
 mod world;
 

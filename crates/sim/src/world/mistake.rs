@@ -205,6 +205,18 @@ pub enum LaneMistake {
     RestartIgnoresCertificates,
     /// A payer uses the sum of one signature too few, with the bit of a validator that did not sign.
     ForeignSigner,
+    /// Terms of assets are those of the epoch in which they begin to act.
+    TermsAtOnce,
+    /// The end of an asset's deposits is noted, and they are taken all the same.
+    ClosedTakesDeposits,
+    /// What pays out an asset that takes no deposits is left out of every block.
+    ClosedKeepsIn,
+    /// Shards judge payments by the newest terms, and not by those of their home.
+    ShardsJudgeByNewest,
+    /// Payers build payments by the newest terms.
+    PayersPayByNewest,
+    /// A restart of the network brings back the terms of the genesis.
+    RestartForgetsTerms,
 }
 
 impl LaneMistake {
@@ -213,8 +225,27 @@ impl LaneMistake {
 
     /// Whether operators make it who restart the network.
     pub(crate) fn is_of_restarts(self) -> bool {
-        use LaneMistake::{RestartCountsLaterDeposits, RestartIgnoresCertificates, RestartKeepsName};
-        matches!(self, RestartKeepsName | RestartCountsLaterDeposits | RestartIgnoresCertificates)
+        use LaneMistake::{
+            RestartCountsLaterDeposits, RestartForgetsTerms, RestartIgnoresCertificates, RestartKeepsName,
+        };
+        matches!(self, RestartKeepsName | RestartCountsLaterDeposits | RestartIgnoresCertificates | RestartForgetsTerms)
+    }
+
+    /// Whether it matters only where terms of assets are voted.
+    pub(crate) fn is_of_terms(self) -> bool {
+        use LaneMistake::{
+            ClosedKeepsIn, ClosedTakesDeposits, PayersPayByNewest, RestartForgetsTerms, ShardsJudgeByNewest,
+            TermsAtOnce,
+        };
+        matches!(
+            self,
+            TermsAtOnce
+                | ClosedTakesDeposits
+                | ClosedKeepsIn
+                | ShardsJudgeByNewest
+                | PayersPayByNewest
+                | RestartForgetsTerms
+        )
     }
 }
 

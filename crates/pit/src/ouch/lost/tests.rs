@@ -191,3 +191,30 @@ fn a_root_that_does_not_know_the_session_is_asked_nothing() {
     };
     assert!(asked.len() == 66 && asked.iter().all(is_cancel), "{asked:?}");
 }
+
+/// What is lost on its way comes after a higher number: it is taken once, also after a restart.
+#[test]
+fn a_number_that_was_passed_over_is_taken_when_it_comes() {
+    let disk = FaultDisk::new(3);
+    let (mut sessions, count) = opened(disk.clone());
+    let claims = |sessions: &mut Sessions, numbers: &[u32]| -> Vec<bool> {
+        sessions.with(SESSION, |session| numbers.iter().map(|number| session.claim(*number)).collect())
+    };
+    assert_eq!(claims(&mut sessions, &[0, 9, 4, 4, 9, 1, 8]), [false, true, true, false, false, true, true]);
+    sessions.write(count).expect("a sound disk");
+    let (mut again, _) = opened(disk.after_crash(Surviving::Everything));
+    assert_eq!(lost(&mut again), [1, 4, 8, 9], "each of them needs an answer");
+    assert_eq!(claims(&mut again, &[1, 4, 8, 9, 3, 2, 3, 5, 7, 6, 6, 10]), {
+        [false, false, false, false, true, true, false, true, true, true, false, true]
+    });
+}
+
+/// Hostile gaps cost bounded memory: the lowest are forgotten, and their numbers ignored.
+#[test]
+fn of_very_many_gaps_the_lowest_are_forgotten() {
+    let (mut sessions, _) = opened(FaultDisk::new(4));
+    sessions.with(SESSION, |session| {
+        assert!((1..70_000).all(|half| session.claim(2 * half)));
+        assert_eq!([1, 3, 139_997].map(|number| session.claim(number)), [false, false, true]);
+    });
+}

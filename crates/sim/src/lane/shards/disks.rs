@@ -81,7 +81,7 @@ impl SimValidator {
         mut disk: LogDisk,
     ) -> SimShard {
         let settings = LaneSettings {
-            rules: term.rules.clone(),
+            rules: self.rules_of(term),
             previous: term.previous.clone(),
             committee: term.committee.clone(),
             validator: self.index,
