@@ -3,6 +3,7 @@
 mod codec;
 mod keys;
 mod operations;
+mod sealed;
 mod signatures;
 mod typed_data;
 mod venue;
