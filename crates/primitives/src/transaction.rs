@@ -232,6 +232,14 @@ pub enum Operation {
     },
     /// Moves units of a holder who has been frozen for long; only the issuer can. Since [`RULES_OF_CONTROLS`].
     Recover(Box<HolderRecovery>),
+    /// Posts a seat's part in the generation of the committee's sealing key. The validator's key signs it; it is free
+    /// and has the number 0. Since [`RULES_OF_SEALS`].
+    SealDuty {
+        /// The number of the key.
+        key: u64,
+        /// What is posted; the ledger's place `seals` has the layout.
+        post: Vec<u8>,
+    },
 }
 
 /// A transaction before it is signed.
@@ -312,7 +320,8 @@ impl Body {
     /// Whether the validator's key signs it, in place of the account's: then it has the number 0 and uses up none.
     pub fn is_of_validator(&self) -> bool {
         let is_duty = |operation: &Operation| {
-            matches!(operation, Operation::Present { .. } | Operation::Approve { .. } | Operation::Unapprove { .. })
+            use Operation::{Approve, Present, SealDuty, Unapprove};
+            matches!(operation, Present { .. } | Approve { .. } | Unapprove { .. } | SealDuty { .. })
         };
         self.sequence == 0 && is_duty(&self.operation)
     }
@@ -391,6 +400,7 @@ impl Operation {
             | Operation::Vote { .. }
             | Operation::SetHolder { .. }
             | Operation::Recover(_)
+            | Operation::SealDuty { .. }
             | Operation::Pool(_) => None,
         }
     }
@@ -433,6 +443,7 @@ impl Operation {
             | Operation::SetReceiving { .. }
             | Operation::ListAsset(_)
             | Operation::Vote { .. }
+            | Operation::SealDuty { .. }
             | Operation::Lane(_) => [None, None],
         }
     }

@@ -41,6 +41,7 @@ use crate::places::contracts::ContractsChange;
 use crate::places::keys::Rekeyed;
 use crate::places::offers::PairChange;
 use crate::places::pools::PoolTurn;
+use crate::places::seals::Acting;
 use crate::places::sums::{Credit, Sums};
 use crate::places::{Kept, PlaceChanges, PlaceSums, Readiness, Turn};
 use crate::sessions::{SessionTurn, released};
@@ -388,6 +389,7 @@ fn apply_places(
         listed: Vec::new(),
         controlled: Vec::new(),
         controls: ledger.places.controls.clone(),
+        acting: ledger.seals().map(|_| Acting::after(ledger.validators(), block.height)),
         readiness: readiness(ledger, block.height),
         drawn: None,
         convicted: Vec::new(),

@@ -110,6 +110,14 @@ impl Dealing {
         1 + 2 * AGGREGATE_COST + POINT_COST * (1 + self.commitments.len() as u32)
     }
 
+    /// Checks its points and proofs, for [`KeyGeneration::deal_verified`].
+    ///
+    /// # Errors
+    /// The first fault found.
+    pub fn check(&self, terms: &DkgTerms) -> Result<(), DkgRefusal> {
+        self.verify(terms).map(drop)
+    }
+
     /// Checks its points and proofs; returns its commitments.
     ///
     /// # Errors

@@ -6,7 +6,7 @@
 
 use primitives::{Address, Digest};
 
-use super::{DkgTerms, GroupKey, KeyShare};
+use super::{DkgTerms, GroupKey, KeyShare, points};
 use crate::bls::{self, BlsPublicKey, BlsSecretKey, BlsSignature};
 
 /// The prefix of what is signed in the generation of a sealing key.
@@ -118,6 +118,16 @@ impl KeyShare {
     /// The key that it signs under.
     pub fn public(&self) -> BlsPublicKey {
         self.secret.public()
+    }
+}
+
+impl BlsPublicKey {
+    /// Whether the keys of shares, each with its member, interpolate this one: those who have the shares can sign
+    /// together as its secret would.
+    pub fn is_made_of(&self, shares: &[(u8, BlsPublicKey)]) -> bool {
+        let parsed = shares.iter().map(|(member, key)| Some((*member, points::parse_unchecked(&key.to_bytes())?)));
+        let made = parsed.collect::<Option<Vec<_>>>().and_then(|parsed| points::interpolate_keys(&parsed));
+        made.is_some_and(|made| points::bytes(&made) == self.to_bytes())
     }
 }
 
