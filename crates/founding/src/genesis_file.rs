@@ -17,6 +17,7 @@ use crate::lane_part::{self, LanePart};
 use crate::limits_part::LimitsEntry;
 use crate::listing_part::ListingPart;
 use crate::pool_part::PoolPart;
+use crate::seal_part::SealPart;
 use crate::venue_part::{self, VenuePart};
 
 #[derive(Serialize, Deserialize)]
@@ -38,6 +39,9 @@ struct File {
     venues: Option<VenuePart>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pools: Option<PoolPart>,
+    /// The committee's sealing key, where it makes one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    seals: Option<SealPart>,
     /// How assets are listed after the genesis.
     #[serde(default, skip_serializing_if = "ListingPart::is_usual")]
     listings: ListingPart,
@@ -163,6 +167,7 @@ impl File {
             lane: genesis.lane.as_ref().map(|lane| LanePart::of(lane, &genesis.assets)),
             venues: genesis.venues.as_ref().map(VenuePart::of),
             pools: genesis.pools.as_ref().map(PoolPart::of),
+            seals: genesis.seals.as_ref().map(SealPart::of),
             listings: ListingPart::of(&genesis.listings),
             charter: CharterPart::of(&genesis.charter),
             forks: ForkPart::all_of(&genesis.forks),
@@ -207,6 +212,7 @@ impl File {
         let lane = self.lane.map(|lane| lane.read(&symbols)).transpose().map_err(named)?;
         let venues = self.venues.map(VenuePart::read).transpose().map_err(named)?;
         let pools = self.pools.map(PoolPart::read).transpose().map_err(named)?;
+        let seals = self.seals.map(SealPart::read).transpose().map_err(named)?;
         let listings = self.listings.read().map_err(named)?;
         let charter = self.charter.read().map_err(named)?;
         let forks = ForkPart::read_all(&self.forks).map_err(named)?;
@@ -214,6 +220,7 @@ impl File {
             lane,
             venues,
             pools,
+            seals,
             listings,
             controls,
             rules: self.rules,
@@ -264,6 +271,7 @@ mod tests {
             pools: None,
             listings: ledger::ListingTerms { notice: 77, ..ledger::ListingTerms::priced() },
             controls: Vec::new(),
+            seals: None,
             forks: ledger::ForkSchedule::default(),
             is_developers: false,
         }

@@ -15,6 +15,7 @@ mod lane_part;
 mod limits_part;
 mod listing_part;
 mod pool_part;
+mod seal_part;
 mod venue_part;
 
 pub use founders::*;

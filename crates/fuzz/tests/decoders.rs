@@ -17,10 +17,10 @@ use ledger::{
     Snapshot, Terms, ValidatorsProof,
 };
 use payments::{
-    AssetRule, BlsSecretKey, BridgeEntry, BridgeOperation, CertifiedPayment, DkgTerms, KeyGeneration, LaneAnswer,
-    LaneCommittee, LaneEvidence, LaneInput, LanePeer, LaneRegistration, LaneRules, LaneSettings, LaneValidator,
-    LogOwner, Output, OutputId, OutputProof, Payment, PaymentCertificate, PaymentView, Recipient, SpentOutput, dealing,
-    new_log, owner_message, spend_request, spender_request,
+    AssetRule, BlsSecretKey, BridgeEntry, BridgeOperation, CertifiedPayment, DkgPurpose, DkgTerms, KeyGeneration,
+    LaneAnswer, LaneCommittee, LaneEvidence, LaneInput, LanePeer, LaneRegistration, LaneRules, LaneSettings,
+    LaneValidator, LogOwner, Output, OutputId, OutputProof, Payment, PaymentCertificate, PaymentView, Recipient,
+    SpentOutput, dealing, new_log, owner_message, spend_request, spender_request,
 };
 use primitives::venue::{SignedReport, VenueReport};
 use primitives::{
@@ -656,7 +656,8 @@ fn the_payment_lane() {
     let bls = BlsSecretKey::of_shard(&key(30));
     let (with_bls, both) =
         LaneRegistration::make_with_bls(&network, 1, 0, &[key(30)], std::slice::from_ref(&bls), &key(31));
-    let mut board = KeyGeneration::new(DkgTerms { network, epoch: 1, keys: vec![bls.public()] });
+    let mut board =
+        KeyGeneration::new(DkgTerms { network, epoch: 1, purpose: DkgPurpose::Lane, keys: vec![bls.public()] });
     let dealt = dealing(board.terms(), 0, &[5; 32]);
     let signature = dealt.sign(&network, 1, &key(30));
     board.deal(dealt.clone()).expect("correct");

@@ -26,9 +26,9 @@ pub use block::{
     ACCUSATIONS_PER_SUB_BLOCK, Applied, Attached, AttachedTrade, AttachedViolation, ENVELOPES_MAX,
     EXACTS_PER_SUB_BLOCK, Fault, LANE_CHECKS_PER_SUB_BLOCK, LANE_DUTY_CHECKS_PER_SUB_BLOCK, LISTINGS_PER_SUB_BLOCK,
     NextBatch, OpenedEnvelope, OpenedOperation, Opening, OpeningRules, POLICY_SIGNATURES_PER_SUB_BLOCK, QUOTA_KINDS,
-    Quota, QuotaKind, Quote, QuoteError, Reservations, ReserveError, SESSION_ENDS_PER_SUB_BLOCK, STAKES_PER_SUB_BLOCK,
-    Signatures, Stage, TYPED_DATA_PER_SUB_BLOCK, Unsealing, are_envelopes_sound, envelopes_per_sub_block, freeze_ends,
-    opened, quotas_of, spending,
+    Quota, QuotaKind, Quote, QuoteError, Reservations, ReserveError, SEAL_POSTS_PER_SUB_BLOCK,
+    SESSION_ENDS_PER_SUB_BLOCK, STAKES_PER_SUB_BLOCK, Signatures, Stage, TYPED_DATA_PER_SUB_BLOCK, Unsealing,
+    are_envelopes_sound, envelopes_per_sub_block, freeze_ends, opened, quotas_of, spending,
 };
 pub use places::accounts::{Account, Accounts, SHARDS, Shard};
 pub use places::assets::{CLOSED_RETURNS, Listings};
@@ -41,7 +41,10 @@ pub use places::offers::{ENDS_MAX, Edit, LIFE_MAX, OrderBook, PairChange, PairOf
 pub use places::pools::{
     AWAKE, POOLS_MAX, Pools, SHARES_MAX, SHARES_NEW, SHARES_OF_NOBODY, is_asleep, pool_cost, pool_keeps, pool_pays,
 };
-pub use places::seals::OpenedNames;
+pub use places::seals::{
+    OpenedNames, SEAL_KEY_HEIGHTS, SEAL_NOTICE, SEAL_OVERLAP, SEAL_RETRY_HEIGHTS, SEAL_STEP_HEIGHTS, SealBoard,
+    SealFailure, SealPost, SealStep, Seals,
+};
 pub use places::unsound::AuditError;
 pub use places::venues::Venues;
 /// The values that the ledger computes with and proves, and the checks of its proofs.
@@ -54,10 +57,10 @@ pub use proofs::{
     NO_END, Offer, OfferProof, Outcome, Pair, PairTrade, ParametersProof, ParametersRecord, Place, PoolFill, PoolProof,
     PoolRecord, PoolRecordId, Pooled, ProofFault, RECOVERY_WAIT_MIN, ReceiptProof, ReceiptsParts, ReceiptsTrie,
     Refusal, Replaced, Rest, RootPart, RootParts, RulesConsent, RulesReadiness, SEQUENCE_WINDOW, SESSIONS_MAX,
-    Schedule, SealedFate, SessionBudget, SessionRecord, SettledFills, SettlesProof, SlotProof, Terms, Traded,
-    TradingKey, TradingKeyId, Validator, Validators, ValidatorsProof, VenueDeposit, VenueMoment, VenueProof,
-    VenueRecord, VenueRecordId, WaitingKeys, Window, WindowError, account_state_digest, asset_digest, offer_value,
-    outcome_root, outcomes_by_id, with_settles,
+    Schedule, SealHolder, SealKeyRecord, SealTerms, SealThreshold, SealedFate, SealsProof, SealsRecord, SessionBudget,
+    SessionRecord, SettledFills, SettlesProof, SlotProof, Terms, Traded, TradingKey, TradingKeyId, Validator,
+    Validators, ValidatorsProof, VenueDeposit, VenueMoment, VenueProof, VenueRecord, VenueRecordId, WaitingKeys,
+    Window, WindowError, account_state_digest, asset_digest, offer_value, outcome_root, outcomes_by_id, with_settles,
 };
 pub use sessions::{Precedence, SLOT_OFFERS_MAX};
 pub use state::{Audit, Changes, Ledger, Restore, Roots, Snapshot, SnapshotError};

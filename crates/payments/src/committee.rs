@@ -5,8 +5,8 @@ use std::sync::Arc;
 use primitives::{Address, Digest, PublicKey};
 
 use crate::{
-    BlsPublicKey, BlsSignature, DkgTerms, GroupKey, HomeEpoch, KeyGeneration, LaneHome, LaneRefusal, LaneRegistration,
-    Quorums,
+    BlsPublicKey, BlsSignature, DkgPurpose, DkgTerms, GroupKey, HomeEpoch, KeyGeneration, LaneHome, LaneRefusal,
+    LaneRegistration, Quorums,
 };
 
 const SHARD_CONTEXT: &str = "walras 2026 lane shard v1";
@@ -195,6 +195,6 @@ impl DkgTerms {
             committee.bls_key(member as u8, 0).ok().filter(|_| one).copied().ok_or(LaneRefusal::WrongBlsKey)
         };
         let keys = (0..committee.quorums().validators).map(key).collect::<Result<_, _>>()?;
-        Ok(DkgTerms { network: committee.network(), epoch: committee.epoch(), keys })
+        Ok(DkgTerms { network: committee.network(), epoch: committee.epoch(), purpose: DkgPurpose::Lane, keys })
     }
 }

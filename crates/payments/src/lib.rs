@@ -290,8 +290,8 @@ pub use scheme_costs::SchemeCosts;
 pub use shared::{BatchAnswer, SharedCertificate, SharedPlace, SharedSignature, shared_digest};
 pub use spent::SpentSet;
 pub use threshold::{
-    Complaint, DKG_MEMBERS_MAX, Dealing, DkgTerms, GroupKey, KeyGeneration, KeyShare, dealing, dealing_of_shard,
-    false_dealing,
+    Complaint, DKG_MEMBERS_MAX, Dealing, DkgPurpose, DkgTerms, GroupKey, KeyGeneration, KeyShare, SealSeed, dealing,
+    dealing_of_shard, false_dealing, is_seal_key_possessed,
 };
 pub use validator::{LaneAddress, LaneEffect, LaneFact, LaneInput, LanePeer, LaneSettings, LaneValidator, ViewParts};
 pub use verdicts::{

@@ -36,6 +36,13 @@
 //! A dealer that waits for others' dealings can choose among a few group keys (by dealing or not). That does not help
 //! it to forge (Gennaro, Jarecki, Krawczyk and Rabin: Secure Distributed Key Generation, 2007).
 //!
+//! # Two purposes
+//!
+//! The committee's *sealing key* is made in the same way ([`DkgPurpose`]): by t shares instead of a quorum, over a board
+//! of its own in the ledger (its place `seals`). Contexts, thresholds and numbers differ, so nothing of one generation
+//! counts in another. There t accepted dealers are needed: t − 1 seats that only look know no key. Its members prove
+//! that they hold their shares, by signatures that open nothing.
+//!
 //! # Why one shard a member
 //!
 //! *One share in all shards of a member is not sound.* A signature under a share names no shard: the group key says
@@ -65,8 +72,11 @@
 mod board;
 mod cipher;
 mod points;
+mod purpose;
 mod secret;
 
+#[cfg(test)]
+mod seal_tests;
 #[cfg(test)]
 mod tests;
 
@@ -76,6 +86,7 @@ use primitives::Digest;
 
 pub(crate) use board::Judged;
 pub use board::{Complaint, DKG_MEMBERS_MAX, Dealing, KeyGeneration};
+pub use purpose::{DkgPurpose, SealSeed, is_seal_key_possessed};
 pub use secret::{dealing, dealing_of_shard, false_dealing};
 
 use crate::bls::{self, BlsPublicKey, BlsSecretKey, BlsSignature};
@@ -118,6 +129,11 @@ impl GroupKey {
     /// The key that certificates verify under.
     pub fn key(&self) -> &BlsPublicKey {
         &self.key
+    }
+
+    /// The key that the share of a member signs under; `None` for a non-member.
+    pub fn share_key(&self, member: u8) -> Option<&BlsPublicKey> {
+        self.shares.get(usize::from(member))
     }
 
     /// Members whose signatures are refused, because they revealed a share.
@@ -198,23 +214,33 @@ impl GroupKey {
 pub struct DkgTerms {
     /// The identity of the network.
     pub network: Digest,
-    /// The home epoch.
+    /// The home epoch; of a sealing key its number.
     pub epoch: HomeEpoch,
+    /// What the key is for.
+    pub purpose: DkgPurpose,
     /// The members' BLS keys, with proved possession: shares are encrypted to them.
     pub keys: Vec<BlsPublicKey>,
 }
 
 impl DkgTerms {
-    fn quorums(&self) -> crate::Quorums {
-        crate::Quorums::new(self.keys.len())
+    /// How many shares make a signature: a dealing commits to as many coefficients.
+    pub(crate) fn needed(&self) -> usize {
+        match self.purpose {
+            DkgPurpose::Lane => crate::Quorums::new(self.keys.len()).certificate,
+            DkgPurpose::Seals { needed, .. } => usize::from(needed),
+        }
     }
 
     /// The bytes that a proof of possession covers, and that pads are bound to.
     fn context(&self, dealer: u8) -> Vec<u8> {
-        let mut bytes = bls::TAG_BYTES.to_vec();
+        let (tag, scheme) = match self.purpose {
+            DkgPurpose::Lane => (bls::TAG_BYTES, SCHEME),
+            DkgPurpose::Seals { needed, .. } => (purpose::SEALS_TAG, needed),
+        };
+        let mut bytes = tag.to_vec();
         bytes.extend(self.network.0);
         bytes.extend(self.epoch.to_le_bytes());
-        bytes.extend([SCHEME, dealer]);
+        bytes.extend([scheme, dealer]);
         self.keys.iter().for_each(|key| bytes.extend(key.to_bytes()));
         bytes
     }

@@ -6,18 +6,23 @@ use crate::transaction::{Body, Operation};
 /// an account of the member that signed it, and only if it changes the state.
 pub const LANE_DUTY: u8 = 0x80;
 
+/// The first rules with a sealing key of the committee.
+pub const RULES_OF_SEALS: u32 = 20;
+/// Maximum size of a post in the generation of a sealing key, in bytes.
+pub const SEAL_POST_BYTES_MAX: usize = 4_096;
+
 /// Whether a lane post is marked as a member's duty.
 pub fn is_lane_duty(post: &[u8]) -> bool {
     post.first().is_some_and(|first| first & LANE_DUTY != 0)
 }
 
 impl Operation {
-    /// Whether it is a duty: a member's in the lane ([`LANE_DUTY`]), or a validator's presence. A duty is free, and the
-    /// ledger admits it only from whoever owes it, and only if it changes the state.
+    /// Whether it is a duty: a member's in the lane ([`LANE_DUTY`]), a validator's presence, or a seat's post about the
+    /// sealing key. A duty is free, and the ledger admits it only from whoever owes it, and only if it changes the state.
     pub fn is_duty(&self) -> bool {
         match self {
             Operation::Lane(post) => is_lane_duty(post),
-            Operation::Present { .. } => true,
+            Operation::Present { .. } | Operation::SealDuty { .. } => true,
             _ => false,
         }
     }

@@ -48,7 +48,7 @@ pub use consents::{AskedChange, policy_salt};
 pub use control::{
     ASSET_CONTROLS, AssetControl, AssetControlError, HOLDER_STATES, HolderRecovery, HolderState, RULES_OF_CONTROLS,
 };
-pub use duty::{LANE_DUTY, is_lane_duty};
+pub use duty::{LANE_DUTY, RULES_OF_SEALS, SEAL_POST_BYTES_MAX, is_lane_duty};
 pub use exact::ExactSide;
 pub use format::{read_format, write_format};
 pub use hash::{Digest, HexError, from_hex, keccak256, to_hex};

@@ -35,6 +35,8 @@ pub enum Malformed {
     KeySignatures,
     /// The terms of a listing are out of bounds.
     AssetTerms,
+    /// A post about the sealing key is too long, or has another number than 0.
+    SealPost,
     /// An envelope is not signed by an ed25519 key alone.
     EnvelopeSigner,
 }
@@ -77,6 +79,9 @@ impl Malformed {
             Malformed::AssetTerms => {
                 "a listing has a symbol of 1 to 6 letters, digits, - or _ that begins with a letter, at most 18 \
                  decimals, least_units and supply_max from 1 to 9223372036854775807, and at most 1099511627776 fees"
+            }
+            Malformed::SealPost => {
+                "a post about the sealing key takes no sequence number, which is 0, and has at most 4096 bytes"
             }
             Malformed::EnvelopeSigner => {
                 "an envelope is signed by one ed25519 key: that of the account, or a session key that trades for it"

@@ -2,6 +2,7 @@
 
 use borsh::BorshSerialize;
 
+use crate::duty::SEAL_POST_BYTES_MAX;
 use crate::keys::{RULES_OF_KEYS, SIGNERS_MAX};
 use crate::malformed::Malformed;
 use crate::offer::is_list;
@@ -94,6 +95,9 @@ impl Transaction {
             Operation::Venue(operation) if !operation.is_plain() => Err(Malformed::VenueBounds),
             Operation::Session(operation) if !operation.is_plain() => Err(Malformed::SessionTerms),
             Operation::Present { .. } if self.body.sequence != 0 => Err(Malformed::PresenceNumber),
+            Operation::SealDuty { post, .. } if self.body.sequence != 0 || post.len() > SEAL_POST_BYTES_MAX => {
+                Err(Malformed::SealPost)
+            }
             Operation::Stake(stake) if !is_network_address(&stake.address) => Err(Malformed::NetworkAddress),
             Operation::ListAsset(listing) if !listing.is_plain() => Err(Malformed::AssetTerms),
             Operation::Propose(change) if !change.is_plain() => Err(Malformed::AssetTerms),

@@ -10,7 +10,7 @@ use crate::{Address, Digest, Height, PublicKey, SecretKey, Signature};
 
 /// What the validator of an account says of itself. It is no statement about a height: two of them never contradict
 /// each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct ValidatorPost {
     /// The identity of the network.
     pub network: Digest,
@@ -25,7 +25,7 @@ pub struct ValidatorPost {
 }
 
 /// What a validator says of itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub enum ValidatorSays {
     /// Its node is up, and the account may be drawn.
     Present {
@@ -46,16 +46,24 @@ pub enum ValidatorSays {
         /// The height at which it says so.
         at: Height,
     },
+    /// It does its part in making the committee's sealing key.
+    Seals {
+        /// The number of the key.
+        key: u64,
+        /// What it posts.
+        post: Vec<u8>,
+    },
 }
 
 impl ValidatorPost {
     /// The body of the transaction that posts it. The validator's key signs its signing bytes.
     pub fn body(&self) -> Body {
-        let ValidatorPost { network: _, chain, account, until, says } = *self;
-        let operation = match says {
+        let ValidatorPost { network: _, chain, account, until, ref says } = *self;
+        let operation = match *says {
             ValidatorSays::Present { epoch } => Operation::Present { epoch },
             ValidatorSays::Approves { upgrade, at } => Operation::Approve { upgrade, at },
             ValidatorSays::Withdraws { rules, at } => Operation::Unapprove { rules, at },
+            ValidatorSays::Seals { key, ref post } => Operation::SealDuty { key, post: post.clone() },
         };
         Body { chain, account, sequence: 0, until, operation }
     }

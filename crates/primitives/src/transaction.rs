@@ -5,7 +5,7 @@
 //! of a block commute (SPEEDEX §3).
 
 use borsh::{BorshDeserialize, BorshSerialize};
-use strum::EnumDiscriminants;
+use strum::{EnumCount, EnumDiscriminants};
 
 use crate::control::{HolderRecovery, HolderState};
 use crate::exact::ExactSide;
@@ -45,9 +45,7 @@ pub const EXACT_WEIGHT: u64 = 4;
 
 /// What one transaction does.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize, EnumDiscriminants)]
-#[borsh(use_discriminant = true)]
-#[repr(u8)]
-#[strum_discriminants(name(OperationKind), vis(pub(crate)), doc = "The first byte of its code.")]
+#[strum_discriminants(name(OperationKind), vis(pub(crate)), derive(EnumCount), doc = "The first byte of its code.")]
 pub enum Operation {
     /// Registers `account` under `key`. For the sender's own account this replaces the key from the next block on. For
     /// another one the address must be that of `key`, and the account must not exist.
@@ -235,8 +233,16 @@ pub enum Operation {
     },
     /// Moves units of a holder who has been frozen for long; only the issuer can. Since [`RULES_OF_CONTROLS`].
     Recover(Box<HolderRecovery>),
+    /// Posts a seat's part in the generation of the committee's sealing key. The validator's key signs it; it is free
+    /// and has the number 0. Since [`RULES_OF_SEALS`].
+    SealDuty {
+        /// The number of the key.
+        key: u64,
+        /// What is posted; the ledger's place `seals` has the layout.
+        post: Vec<u8>,
+    },
     /// Brings signed orders that nobody reads before their block is decided. Since [`RULES_OF_ENVELOPES`].
-    Sealed(Box<EnvelopeBytes>) = 32,
+    Sealed(Box<EnvelopeBytes>),
 }
 
 /// A transaction before it is signed.
@@ -317,7 +323,8 @@ impl Body {
     /// Whether the validator's key signs it, in place of the account's: then it has the number 0 and uses up none.
     pub fn is_of_validator(&self) -> bool {
         let is_duty = |operation: &Operation| {
-            matches!(operation, Operation::Present { .. } | Operation::Approve { .. } | Operation::Unapprove { .. })
+            use Operation::{Approve, Present, SealDuty, Unapprove};
+            matches!(operation, Present { .. } | Approve { .. } | Unapprove { .. } | SealDuty { .. })
         };
         self.sequence == 0 && is_duty(&self.operation)
     }
@@ -396,6 +403,7 @@ impl Operation {
             | Operation::Vote { .. }
             | Operation::SetHolder { .. }
             | Operation::Recover(_)
+            | Operation::SealDuty { .. }
             | Operation::Sealed(_)
             | Operation::Pool(_) => None,
         }
@@ -439,6 +447,7 @@ impl Operation {
             | Operation::SetReceiving { .. }
             | Operation::ListAsset(_)
             | Operation::Vote { .. }
+            | Operation::SealDuty { .. }
             | Operation::Sealed(_)
             | Operation::Lane(_) => [None, None],
         }

@@ -110,6 +110,7 @@ mod refusal;
 mod refusals;
 mod root_parts;
 mod schedule;
+mod seals;
 mod session;
 mod settles;
 mod slot;
@@ -148,6 +149,7 @@ pub use receipts_root::{
 pub use refusal::Refusal;
 pub use root_parts::{ProofFault, RootPart, RootParts};
 pub use schedule::Schedule;
+pub use seals::{SealHolder, SealKeyRecord, SealTerms, SealThreshold, SealsProof, SealsRecord};
 pub use session::{AccountSessions, SESSIONS_MAX, SessionBudget, SessionRecord};
 pub use settles::{BustGuilt, BustReason, FillVerdict, SettledFills, settles_digest};
 pub use slot::{SlotKey, SlotProof, contracts_root, slot_key};

@@ -148,6 +148,7 @@ impl From<Malformed> for Refusal {
             Malformed::KeyPolicy => Refusal::KEY_POLICY,
             Malformed::KeySignatures => Refusal::KEY_SIGNATURES,
             Malformed::AssetTerms => Refusal::ASSET_TERMS,
+            Malformed::SealPost => Refusal::SEAL_POST,
             Malformed::EnvelopeSigner => Refusal::ENVELOPE_SIGNER,
         }
     }

@@ -56,6 +56,8 @@ impl RootPart {
     pub const LISTINGS: u8 = 11;
     /// What issuers control, and whom they have frozen or admitted; a state has it once there is such an asset.
     pub const CONTROLS: u8 = 12;
+    /// The committee's sealing keys, on a chain whose genesis has terms for them.
+    pub const SEALS: u8 = 13;
 }
 
 impl RootParts {

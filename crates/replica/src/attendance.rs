@@ -21,14 +21,14 @@ use std::sync::Arc;
 
 use kernel::Planted;
 use ledger::{ChainRules, Ledger, Validator, manifest};
-use primitives::{Address, Height, Signer, Transaction, UNTIL_USUAL, Upgrade, ValidatorPost, ValidatorSays};
+use primitives::{Address, Height, PublicKey, Signer, Transaction, UNTIL_USUAL, Upgrade, ValidatorPost, ValidatorSays};
 
 use crate::mempool::PoolEntry;
 use crate::{Defect, Mempool};
 
 /// Ticks to wait before a key that could not be reached is asked again: asking may take seconds, and sub-blocks wait
 /// for it.
-const PAUSE_TICKS: u32 = 300;
+pub(crate) const PAUSE_TICKS: u32 = 300;
 
 /// What a node posts about itself; see the module text.
 pub struct Attendance {
@@ -81,10 +81,7 @@ impl Attendance {
     pub fn lacking(&self, ledger: &Ledger) -> Option<ValidatorPost> {
         let (schedule, next) = (ledger.schedule(), ledger.height() + 1);
         let epoch = schedule.last_drawn(next) + 1;
-        let key = self.signer.public();
-        let all = ledger.validators();
-        let counts = |one: &&Validator| one.is_staked() || all.holds_seat(&one.member.account);
-        let own = all.registry.iter().filter(|one| one.member.key == key).find(counts)?;
+        let own = own_validator(ledger, &self.signer.public())?;
         let (network, chain, account) = (ledger.network(), ledger.chain(), own.member.account);
         let usual = next + UNTIL_USUAL;
         if schedule.is_fixed() {
@@ -209,16 +206,28 @@ impl Attendance {
     }
 }
 
+/// The validator whose stake or seat names a key.
+fn own_validator<'l>(ledger: &'l Ledger, key: &PublicKey) -> Option<&'l Validator> {
+    let all = ledger.validators();
+    let counts = |one: &&Validator| one.is_staked() || all.holds_seat(&one.member.account);
+    all.registry.iter().filter(|one| one.member.key == *key).find(counts)
+}
+
+/// Its account.
+pub(crate) fn own_account(ledger: &Ledger, key: &PublicKey) -> Option<Address> {
+    own_validator(ledger, key).map(|one| one.member.account)
+}
+
 /// Whether a signed post still says in the next block what is due.
 fn counts_for(signed: &ValidatorPost, due: &ValidatorPost, ledger: &Ledger) -> bool {
     let said = ledger.charter().consent(&signed.account).map_or(0, |own| own.said);
-    let is_same = match (signed.says, due.says) {
+    let is_same = match (&signed.says, &due.says) {
         (ValidatorSays::Present { epoch }, ValidatorSays::Present { epoch: other }) => epoch == other,
         (ValidatorSays::Approves { upgrade, at }, ValidatorSays::Approves { upgrade: other, .. }) => {
-            upgrade == other && at > said
+            upgrade == other && *at > said
         }
         (ValidatorSays::Withdraws { rules, at }, ValidatorSays::Withdraws { rules: other, .. }) => {
-            rules == other && at > said
+            rules == other && *at > said
         }
         _ => false,
     };

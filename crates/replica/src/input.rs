@@ -6,7 +6,7 @@ use consensus::{Index, Payload};
 use primitives::{Digest, Height};
 
 use crate::Network;
-use crate::unsealing::{SealView, UnsealDone};
+use crate::unsealing::{SealState, UnsealDone};
 
 /// The time of a step.
 #[derive(Clone, Copy, Debug, Default)]
@@ -81,7 +81,7 @@ pub enum Input {
     ReceiptsRoot(Height, Digest),
     /// What the state after a height says about sealing keys, on a chain that has them: it comes before
     /// [`Input::Applied`].
-    Seals(Box<SealView>),
+    Seals(Box<SealState>),
     /// The result of [`crate::Job::Unseal`].
     Unsealed(UnsealDone),
     /// The network of the next epoch.

@@ -69,6 +69,7 @@ mod pipeline;
 mod proposals;
 pub mod recovery;
 mod restarted;
+mod seat;
 mod settings;
 pub mod state_sync;
 pub mod unsealing;
@@ -99,6 +100,7 @@ pub use recovery::{
     Replay, Restored, begin, receipts, receipts_with, recover_state, restore, write_checkpoint, write_state,
 };
 pub use restarted::begin_again;
+pub use seat::{SealDone, SealWork, Seat, SeatMistake, SeatSecret, SeatSecrets};
 pub use settings::{Defect, ReplicaSettings};
 pub use state_sync::{Own, StateEffect, StateSync};
 pub use unsealing::{UnsealFrame, UnsealMistake, Unsealer};

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use consensus::{Index, Payload};
 use kernel::Planted;
 use ledger::{Ledger, Quota};
-use primitives::{Address, Evidence, Height, SecretKey, Signer, SubBlock, ValidatorPost};
+use primitives::{Address, Digest, Evidence, Height, SecretKey, Signer, SubBlock, ValidatorPost};
 
 use crate::accusations::Accusations;
 use crate::attendance::Attendance;
 use crate::mempool::PoolEntry;
+use crate::seat::{SealDone, SealWork, Seat};
 use crate::{Defect, Input, Mempool, Now, ProposedSection, encode};
 
 /// A job on the pool; see [`Proposals::perform`].
@@ -77,18 +78,49 @@ pub struct Proposals {
     accusations: Accusations,
     /// What it posts about itself; `None` if it never does.
     attendance: Option<Attendance>,
+    /// Its part in making the sealing key; `None` if it takes none.
+    seat: Option<Seat>,
 }
 
 impl Proposals {
     /// A worker for the validator whose account has this key. Without a key it accuses nobody.
     pub fn new(key: Option<SecretKey>) -> Proposals {
-        Proposals { key, assembled: BTreeMap::new(), accusations: Accusations::default(), attendance: None }
+        Proposals { key, assembled: BTreeMap::new(), accusations: Accusations::default(), attendance: None, seat: None }
     }
 
     /// The same for a node that posts for the validator with this key that it is present, and approves rules if its
     /// operator wants them.
     pub fn attending(self, signer: Arc<dyn Signer>, approve: Option<u32>) -> Proposals {
         Proposals { attendance: Some(Attendance::new(signer, approve)), ..self }
+    }
+
+    /// The same for a node that takes part in making the sealing key.
+    pub fn seated(self, seat: Seat) -> Proposals {
+        Proposals { seat: Some(seat), ..self }
+    }
+
+    /// Its part in making the sealing key.
+    pub fn seat(&self) -> Option<&Seat> {
+        self.seat.as_ref()
+    }
+
+    /// The work with secrets that is to be done before [`PoolJob::Attend`], and given back
+    /// ([`Proposals::take_sealed`]).
+    pub fn seal_work(&self, ledger: &Ledger) -> Option<SealWork> {
+        self.seat.as_ref()?.work(ledger)
+    }
+
+    /// Takes work that was done, and erases secrets that are over, with outcomes certified up to this height. Returns
+    /// whether the secrets changed: they are made durable before [`Proposals::sign_sealed`].
+    pub fn take_sealed(&mut self, done: Option<SealDone>, ledger: &Ledger, certified: Height) -> bool {
+        let Some(seat) = &mut self.seat else { return false };
+        let takes = done.is_some_and(|done| seat.take(done, ledger));
+        seat.erase(ledger, certified) || takes
+    }
+
+    /// Signs the seat's post that was made. This may take as long as the holder of the key needs: hold no lock.
+    pub fn sign_sealed(&mut self, network: (Digest, u64), height: Height) {
+        self.seat.iter_mut().for_each(|seat| seat.sign(network, height));
     }
 
     /// The same with a mistake in what it posts.
@@ -104,11 +136,14 @@ impl Proposals {
     /// Whether the ledger lacks nothing that this node says about itself.
     pub fn is_present(&self, ledger: &Ledger) -> bool {
         self.attendance.as_ref().is_none_or(|attendance| attendance.lacking(ledger).is_none())
+            && self.seat.as_ref().is_none_or(|seat| seat.is_content(ledger))
     }
 
     /// Signs a post that is due. This may take as long as the holder of the key needs: hold no lock.
     pub fn sign_post(&mut self, post: ValidatorPost) {
-        self.attendance.iter_mut().for_each(|attendance| attendance.sign(post));
+        if let Some(attendance) = &mut self.attendance {
+            attendance.sign(post);
+        }
     }
 
     /// Performs a job; returns the input for the replica, if any. Some jobs read the ledger
@@ -158,9 +193,12 @@ impl Proposals {
                 None
             }
             PoolJob::Attend => {
-                let Some(attendance) = &mut self.attendance else { return None };
-                attendance.tick();
-                ledger.into_iter().for_each(|ledger| attendance.post(ledger, pool, now.milliseconds()));
+                self.attendance.iter_mut().for_each(Attendance::tick);
+                if let Some(ledger) = ledger {
+                    let at = now.milliseconds();
+                    self.attendance.iter_mut().for_each(|attendance| attendance.post(ledger, pool, at));
+                    self.seat.iter_mut().for_each(|seat| seat.post(ledger, pool, at));
+                }
                 None
             }
         }
@@ -175,7 +213,10 @@ impl Proposals {
     pub fn needs_ledger(&self, job: &PoolJob) -> bool {
         match job {
             PoolJob::Accuse => !self.accusations.is_empty(),
-            PoolJob::Attend => self.attendance.as_ref().is_some_and(Attendance::is_signed),
+            PoolJob::Attend => {
+                self.attendance.as_ref().is_some_and(Attendance::is_signed)
+                    || self.seat.as_ref().is_some_and(Seat::is_signed)
+            }
             PoolJob::Reclaim { .. } => true,
             _ => false,
         }

@@ -49,7 +49,7 @@ impl Signer for RemoteSigner {
 
     fn sign_post(&self, post: &ValidatorPost) -> Result<Signature, SigningError> {
         let bytes = post.body().signing_bytes(&post.network);
-        self.ask(&SignerQuestion::SignPost(*post), &bytes)
+        self.ask(&SignerQuestion::SignPost(post.clone()), &bytes)
     }
 }
 

@@ -24,7 +24,7 @@ fn fees_of_body(transaction: &Transaction) -> i128 {
     };
     match &transaction.body.operation {
         Operation::Lane(bytes) if bytes.first().is_some_and(|first| *first >= 0x80) => 0,
-        Operation::Present { .. } => 0,
+        Operation::Present { .. } | Operation::SealDuty { .. } => 0,
         Operation::Approve { .. } | Operation::Unapprove { .. } if transaction.body.sequence == 0 => 0,
         Operation::Lane(bytes) if !bytes.is_empty() => 1 + (bytes.len() as i128 - 1) / 1_024,
         Operation::Cancel(places) => 1 + places.len() as i128 / 8,

@@ -183,6 +183,7 @@ fn operation_in_words(body: &Body, symbols: &Symbols) -> String {
         Operation::Accuse(evidence) => {
             format!("proves that validator {} of epoch {} contradicted itself", evidence.member, evidence.epoch)
         }
+        Operation::SealDuty { key, .. } => format!("does its part in making the sealing key {key} of the committee"),
         Operation::Present { epoch } => format!("says that its validator is present, to be drawn for epoch {epoch}"),
         &Operation::Withdraw { to, asset, amount } => {
             format!("moves {} into the payment lane, for the key {to} there", symbols.money(asset, amount))

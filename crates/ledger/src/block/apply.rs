@@ -21,7 +21,8 @@ use std::sync::Arc;
 
 use payments::BridgeEvent;
 use primitives::{Address, AssetId, Digest, Height, Sequence, Superblock, Transaction};
-use proofs::{Asset, Batch, ContractReceipts, EndedOffer, Fill, Outcome, Pair, Refusal, SettledFills};
+use proofs::{Asset, Batch, ContractReceipts, EndedOffer, Fill, Outcome, Pair, Refusal, SealKeyRecord, SettledFills};
+use sealing::{OpeningKey, SealingKey};
 
 use super::attached::Attached;
 use super::conservation::{burn, check_conservation};
@@ -45,7 +46,7 @@ use crate::places::contracts::ContractsChange;
 use crate::places::keys::Rekeyed;
 use crate::places::offers::PairChange;
 use crate::places::pools::PoolTurn;
-use crate::places::seals::OpenedNames;
+use crate::places::seals::{Acting, OpenedNames, Seals};
 use crate::places::sums::Credit;
 use crate::places::{Kept, PlaceChanges, PlaceSums, Readiness, Turn};
 use crate::sessions::{SessionTurn, released};
@@ -128,7 +129,7 @@ impl Ledger {
         signatures: Signatures,
         stage: &mut dyn FnMut(Stage),
     ) -> Result<Applied, Fault> {
-        self.run(block, None, &Unsealing::default(), signatures, stage)
+        self.run(block, None, None, signatures, stage)
     }
 
     /// Applies the next block as [`Ledger::apply`] does, but checks the given clearing instead of searching for one.
@@ -149,11 +150,11 @@ impl Ledger {
         signatures: Signatures,
         stage: &mut dyn FnMut(Stage),
     ) -> Result<Applied, Fault> {
-        self.run(block, Some(attached), &Unsealing::default(), signatures, stage)
+        self.run(block, Some(attached), None, signatures, stage)
     }
 
-    /// Applies the next block, with what opens its envelopes: by a given clearing as [`Ledger::apply_attached`] does, or
-    /// else as [`Ledger::apply`].
+    /// Applies the next block with these keys, in place of those of the state and of the block's record: by a given
+    /// clearing as [`Ledger::apply_attached`] does, or else as [`Ledger::apply`].
     ///
     /// # Errors
     /// As these, and [`Fault::OpeningKeys`] or [`Fault::OpeningKey`] (the state is unchanged).
@@ -165,7 +166,7 @@ impl Ledger {
         signatures: Signatures,
         stage: &mut dyn FnMut(Stage),
     ) -> Result<Applied, Fault> {
-        self.run(block, attached, unsealing, signatures, stage)
+        self.run(block, attached, Some(unsealing), signatures, stage)
     }
 
     /// Which envelopes the next block opens, under the committee's keys of these numbers. `valid` is as in [`opened`].
@@ -173,6 +174,15 @@ impl Ledger {
         let per_sub_block = envelopes_per_sub_block(self.validators().terms.committee);
         let (chain, network, names) = (self.chain, self.network(), &self.names);
         opened(block, valid, &OpeningRules { chain, network, keys, per_sub_block, names })
+    }
+
+    /// The keys in force at a block's height, and those that its record says open its envelopes.
+    fn keys_of(&self, block: &Superblock) -> (Vec<(u64, SealingKey)>, Vec<OpeningKey>) {
+        let keys = self.seals().map_or(&[][..], Seals::keys);
+        let in_force = keys.iter().filter(|key| key.is_in_force(block.height));
+        let parsed =
+            |key: &SealKeyRecord| (key.number, SealingKey::parse(&key.group).expect("the generation has made a point"));
+        (in_force.map(parsed).collect(), block.openings.iter().map(|key| OpeningKey(*key)).collect())
     }
 
     /// The names of the envelopes that the last blocks have opened.
@@ -203,11 +213,15 @@ impl Ledger {
         &mut self,
         block: &Superblock,
         attached: Option<&Attached>,
-        unsealing: &Unsealing,
+        unsealing: Option<&Unsealing>,
         signatures: Signatures,
         stage: &mut dyn FnMut(Stage),
     ) -> Result<Applied, Fault> {
         check_succession(self, block)?;
+        let (in_force, keys) = self.keys_of(block);
+        let of_block =
+            Unsealing { in_force: &in_force, keys: &keys, are_checked: !matches!(signatures, Signatures::Unchecked) };
+        let unsealing = unsealing.unwrap_or(&of_block);
         let digest = Superblock::digest(&block.to_bytes());
         let transactions = native(block);
         let checked = matches!(signatures, Signatures::Unchecked)
@@ -235,8 +249,10 @@ impl Ledger {
         mark_exacts(&mut outcomes, &traded.exacts);
         mark_pooled(&mut outcomes, &filtered, &transactions, &pools);
         stage(Stage::Settlement);
+        let has_named = self.names.note(block.height, unsealed.names.clone());
+        let names = has_named.then(|| self.names.clone());
         let AtPlaces { kept, lane, venues, void, rekeyed, concerned, listed } =
-            apply_places(self, block, &orders, &transactions, &filtered.refusals);
+            apply_places(self, block, &orders, (&transactions, &filtered.refusals), names);
         mark_void(&mut outcomes, &filtered, &transactions, &void);
         mark_listed(&mut outcomes, &filtered, &transactions, self.assets.len());
         let Kept { credits: payouts, burnt, mut held, changes: mut places } = kept;
@@ -254,7 +270,6 @@ impl Ledger {
         stage(Stage::Effects);
         let mut phase = execute_contracts(self, block, &traded.batch)?;
         advance(self, block, digest, listed);
-        self.names.note(block.height, unsealed.names.clone());
         note_history(self, effects.seen, (before, &figures), &traded.batch, std::mem::take(&mut phase.undo));
         let accounts = redigest(self, effects.changed, &phase.accounts);
         let pairs = traded.pairs.into_iter().map(|pair| pair.change).collect();
@@ -382,8 +397,8 @@ fn apply_places(
     ledger: &mut Ledger,
     block: &Superblock,
     orders: &Orders,
-    transactions: &[&Transaction],
-    refusals: &[Option<Refusal>],
+    (transactions, refusals): (&[&Transaction], &[Option<Refusal>]),
+    names: Option<OpenedNames>,
 ) -> AtPlaces {
     let entering = ledger.proposals().coming_at(block.height + 1).cloned();
     let (parameters, least_units) = (ledger.parameters(), ledger.band_least_units());
@@ -410,6 +425,8 @@ fn apply_places(
         listed: Vec::new(),
         controlled: Vec::new(),
         controls: ledger.places.controls.clone(),
+        acting: ledger.seals().map(|_| Acting::after(ledger.validators(), block.height)),
+        names,
         readiness: readiness(ledger, block.height),
         drawn: None,
         convicted: Vec::new(),

@@ -28,6 +28,7 @@ use crate::places::controls::HolderEdit;
 use crate::places::keys::KeysEdit;
 use crate::places::offers::last_height;
 use crate::places::pools::PoolEdit;
+use crate::places::seals::SealEdit;
 use crate::places::stakes::RegistryEdit;
 use crate::places::sums::{Credit, Taken};
 use crate::places::venues::{VenueEdit, VenueOnce};
@@ -233,6 +234,7 @@ impl Footprint for Transaction {
             &Operation::Present { epoch } => edit(PlaceEdit::Stakes(RegistryEdit::Present(epoch)), visitor)?,
             &Operation::Approve { upgrade, at } => say(RulesEdit::Approve { upgrade, at }, visitor)?,
             &Operation::Unapprove { rules, at } => say(RulesEdit::Unapprove { rules, at }, visitor)?,
+            Operation::SealDuty { key, post } => edit(PlaceEdit::Seals(SealEdit { key: *key, post }), visitor)?,
             Operation::Accuse(evidence) => edit(PlaceEdit::Stakes(RegistryEdit::Convict(evidence)), visitor)?,
             &Operation::Withdraw { to, asset, amount } => {
                 visitor.require(Requirement::Listed(asset))?;
@@ -368,6 +370,7 @@ pub(crate) fn pay_for<'a>(transaction: &Transaction, fee: Amount, visitor: &mut 
     let body = &transaction.body;
     match body.operation {
         Operation::Present { .. } => visitor.once(Once::Present),
+        Operation::SealDuty { .. } => visitor.once(Once::Seal(body.account)),
         _ if body.is_of_validator() => {}
         _ => visitor.once(Once::Sequence(body.sequence)),
     }

@@ -38,8 +38,8 @@ pub use attached::{Attached, AttachedTrade};
 pub use fault::{AttachedViolation, Fault};
 pub use quotas::{
     ACCUSATIONS_PER_SUB_BLOCK, EXACTS_PER_SUB_BLOCK, LANE_CHECKS_PER_SUB_BLOCK, LANE_DUTY_CHECKS_PER_SUB_BLOCK,
-    LISTINGS_PER_SUB_BLOCK, POLICY_SIGNATURES_PER_SUB_BLOCK, QUOTA_KINDS, Quota, QuotaKind, SESSION_ENDS_PER_SUB_BLOCK,
-    STAKES_PER_SUB_BLOCK, TYPED_DATA_PER_SUB_BLOCK, freeze_ends, quotas_of,
+    LISTINGS_PER_SUB_BLOCK, POLICY_SIGNATURES_PER_SUB_BLOCK, QUOTA_KINDS, Quota, QuotaKind, SEAL_POSTS_PER_SUB_BLOCK,
+    SESSION_ENDS_PER_SUB_BLOCK, STAKES_PER_SUB_BLOCK, TYPED_DATA_PER_SUB_BLOCK, freeze_ends, quotas_of,
 };
 pub use quote::{NextBatch, Quote, QuoteError};
 pub use reservations::{Reservations, ReserveError};

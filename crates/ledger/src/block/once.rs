@@ -50,6 +50,8 @@ pub(crate) enum Once {
     Present,
     /// The sender says something about the rules.
     Approval,
+    /// The seat of an account posts about the sealing key.
+    Seal(Address),
     /// The sender proposes something.
     Proposal,
     /// The sender says whether it wants what was proposed under this id.
@@ -89,6 +91,7 @@ impl Once {
             Once::Approval => Scope::Sender(Refusal::APPROVED_ALREADY),
             Once::ValidatorKey(_) => Scope::Sides(Refusal::VALIDATOR_KEY_CONFLICT),
             Once::Created(_) | Once::Keys(_) | Once::Pool(_) | Once::Bridge(_) => Scope::KeepOne,
+            Once::Seal(_) => Scope::KeepOne,
             Once::Venue(once) => once.scope(),
             #[cfg(test)]
             Once::Redeemed(_) => Scope::KeepOne,

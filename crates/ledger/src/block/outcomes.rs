@@ -53,8 +53,8 @@ pub(super) fn mark_listed(outcomes: &mut [Outcome], filtered: &Filtered, transac
 }
 
 fn is_voidable(operation: &Operation) -> bool {
-    use Operation::{Approve, SetReceiving, Unapprove};
-    let says = matches!(operation, Approve { .. } | Unapprove { .. } | SetReceiving { .. });
+    use Operation::{Approve, SealDuty, SetReceiving, Unapprove};
+    let says = matches!(operation, Approve { .. } | Unapprove { .. } | SealDuty { .. } | SetReceiving { .. });
     let changes_keys = operation.keys_of().is_some();
     let closes = matches!(operation, Operation::CloseAsset { .. });
     let votes = matches!(operation, Operation::Propose(_) | Operation::Vote { .. });

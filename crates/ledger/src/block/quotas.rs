@@ -39,6 +39,9 @@ pub const SESSION_ENDS_PER_SUB_BLOCK: u32 = 16;
 /// Listings of a sub-block: each adds an asset for ever.
 pub const LISTINGS_PER_SUB_BLOCK: u32 = 2;
 
+/// Posts of a sub-block about the sealing key: a proposer has its own, and forwards those of a few others.
+pub const SEAL_POSTS_PER_SUB_BLOCK: u32 = 8;
+
 /// What a quota counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QuotaKind {
@@ -64,10 +67,12 @@ pub enum QuotaKind {
     VenueSignatures,
     /// Offers and holdings of pools that freezes end, which the state decides ([`freeze_ends`]).
     FreezeEnds,
+    /// Posts about the sealing key.
+    SealPosts,
 }
 
 /// How many kinds there are.
-pub const QUOTA_KINDS: usize = QuotaKind::FreezeEnds as usize + 1;
+pub const QUOTA_KINDS: usize = QuotaKind::SealPosts as usize + 1;
 
 /// What a sub-block has of each quota, by [`QuotaKind`].
 const QUOTAS: [u32; QUOTA_KINDS] = [
@@ -82,6 +87,7 @@ const QUOTAS: [u32; QUOTA_KINDS] = [
     LISTINGS_PER_SUB_BLOCK,
     VENUE_SIGNATURES_PER_SUB_BLOCK,
     FREEZE_ENDS_PER_SUB_BLOCK,
+    SEAL_POSTS_PER_SUB_BLOCK,
 ];
 
 impl QuotaKind {
@@ -105,6 +111,7 @@ pub fn quotas_of(transaction: &Transaction, freeze_ends: u32) -> impl Iterator<I
         Operation::Stake(_) => Some((QuotaKind::Stakes, 1)),
         Operation::Exact { .. } => Some((QuotaKind::Exacts, 1)),
         Operation::ListAsset(_) => Some((QuotaKind::Listings, 1)),
+        Operation::SealDuty { .. } => Some((QuotaKind::SealPosts, 1)),
         Operation::Session(operation) if operation.ends_offers() => Some((QuotaKind::SessionEnds, 1)),
         Operation::Lane(bytes) if is_lane_duty(bytes) => Some((QuotaKind::LaneDutyChecks, bridge::cost(bytes))),
         Operation::Lane(bytes) => Some((QuotaKind::LaneChecks, bridge::cost(bytes))),

@@ -14,6 +14,7 @@ use super::bridge::LaneAssets;
 use super::charter::Coming;
 use super::controls::Controls;
 use super::keys::Rekeyed;
+use super::seals::{Acting, OpenedNames};
 use crate::places::sums::{Credit, Sums};
 use crate::places::unsound::AuditError;
 use crate::terms::{Genesis, GenesisError, Limits, Parameters};
@@ -189,6 +190,10 @@ pub(crate) struct Turn<'a> {
     pub controlled: Vec<(AssetId, AssetControl, Address)>,
     /// What issuers control, and whom they have frozen, before the block.
     pub controls: Arc<Controls>,
+    /// The committee that acts at the next height, on a chain with seals.
+    pub acting: Option<Acting>,
+    /// The names of the envelopes that the last blocks have opened, if the block changes them.
+    pub names: Option<OpenedNames>,
     /// Who cannot follow the confirmed rules, at a boundary.
     pub readiness: Readiness,
     /// The committee that the block draws, at a boundary.

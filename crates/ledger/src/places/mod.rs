@@ -5,7 +5,7 @@
 //! checks and applies the operations that concern it, says what it holds, and writes its part of the state root, of
 //! snapshots and of the genesis digest ([`Custody`]). After each block the changes of all places sum to the change of
 //! what is issued. The *charter*, the *keys* and the *listings* hold no units: they are places because they have
-//! everything else that a place has. So are the *controls*.
+//! everything else that a place has. So are the *controls* and the *seals*.
 //!
 //! The list at the end of this file is the only one. A new place is a folder, and its line in the list. What clients
 //! see of it (its root part, the values that it proves, the reasons for which it refuses) is in `proofs`.
@@ -57,6 +57,7 @@ pub(crate) use custody::{
 use keys::Keys;
 use offers::OrderBook;
 use pools::Pools;
+use seals::Seals;
 use stakes::Stakes;
 use tags::{CHAIN, END, rise};
 use venues::Venues;
@@ -89,6 +90,7 @@ list::places! {
     keys Keys: Keys,
     listings Listings: Arc<Listings>,
     controls Controls: Arc<Controls>,
+    seals Seals: Option<Arc<Seals>>,
     #[cfg(test)]
     trial Trial: trial::Trial,
 }

@@ -54,6 +54,9 @@ pub enum AuditError {
     /// The controls of assets violate an invariant.
     #[error("the controls of assets violate an invariant: {0}")]
     Controls(&'static str),
+    /// The sealing keys violate an invariant.
+    #[error("the sealing keys violate an invariant: {0}")]
+    Seals(&'static str),
     /// The derived index of offers of controlled assets is not what controls and offers make of it.
     #[error("the index of controlled offers is wrong: start again from a snapshot and report this as a bug")]
     HeldOffers,

@@ -39,6 +39,7 @@ pub(crate) fn is_relief(operation: &Operation) -> bool {
     match operation {
         Operation::Cancel(_) => true,
         Operation::Present { .. } | Operation::Approve { .. } | Operation::Unapprove { .. } => true,
+        Operation::SealDuty { .. } => true,
         Operation::Session(operation) => !matches!(**operation, SessionOperation::Authorize { .. }),
         _ => false,
     }

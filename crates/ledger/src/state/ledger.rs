@@ -17,7 +17,7 @@ use crate::places::contracts::Contracts;
 use crate::places::controls::{Controls, HeldOffers};
 use crate::places::offers::OrderBook;
 use crate::places::pools::Pools;
-use crate::places::seals::OpenedNames;
+use crate::places::seals::{OpenedNames, Seals};
 use crate::places::unsound::AuditError;
 use crate::places::venues::Venues;
 use crate::places::{Audited, Places, Rules};
@@ -286,6 +286,16 @@ impl Ledger {
     /// What issuers control, and whom they have frozen or admitted.
     pub fn controls(&self) -> &Controls {
         &self.places.controls
+    }
+
+    /// The committee's sealing keys, if the chain has terms of them.
+    pub fn seals(&self) -> Option<&Seals> {
+        self.places.seals.as_deref()
+    }
+
+    /// The sealing keys as they are now, shared: a reader keeps them without holding up the ledger.
+    pub fn shared_seals(&self) -> Option<Arc<Seals>> {
+        self.places.seals.clone()
     }
 
     /// The controls as they are now, shared: a reader keeps them without holding up the ledger.

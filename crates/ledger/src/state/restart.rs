@@ -5,6 +5,7 @@ use std::sync::Arc;
 use payments::LaneCarryOver;
 use primitives::{
     Digest, RULES_OF_CONTROLS, RULES_OF_KEYS, RULES_OF_LANE_TERMS, RULES_OF_LISTINGS, RULES_OF_PROPOSALS,
+    RULES_OF_SEALS,
 };
 use proofs::{ChainRules, Charter};
 
@@ -12,6 +13,7 @@ use super::ledger::Ledger;
 use super::snapshot::Snapshot;
 use crate::places::bridge::{DEPOSITED, LaneBridge};
 use crate::places::charter::ChainCharter;
+use crate::places::seals::OpenedNames;
 use crate::terms::{Restart, RestartError, RestartedLane, manifest};
 
 const SNAPSHOT_CONTEXT: &str = "walras 2026 snapshot v1";
@@ -70,6 +72,9 @@ impl Ledger {
         if rules < RULES_OF_LANE_TERMS && self.lane().is_some_and(|lane| lane.assets().are_voted()) {
             return Err(RestartError::LaneTerms(rules));
         }
+        if rules < RULES_OF_SEALS && self.seals().is_some() {
+            return Err(RestartError::Seals(rules));
+        }
         let identity = restart.identity(first);
         let mut validators = self.places.validators.clone();
         let seats = Arc::make_mut(&mut validators).begin_again(identity, self.height, &restart.committee);
@@ -84,6 +89,10 @@ impl Ledger {
         self.places.charter = Arc::new(ChainCharter { charter, proposals: Arc::new(self.proposals().begin_again()) });
         if let Some(venues) = &mut self.places.venues {
             Arc::make_mut(venues).begin_again(identity);
+        }
+        if let Some(seals) = &mut self.places.seals {
+            Arc::make_mut(seals).begin_again();
+            self.names = OpenedNames::default();
         }
         Ok(identity)
     }

@@ -15,6 +15,7 @@
 //!  10 keys         trie by account, once an account has a policy
 //!  11 listings     H(trie of terms by asset number, digest of the terms of all), once there is something to tell
 //!  12 controls     H(trie of holders by asset and account, digest of the controlled assets), once there is one
+//!  13 seals        H(sealing keys, digests of the generation in progress and of names), if the genesis has terms
 //! ```
 //!
 //! The nonce, code and wei of an account are part of its own digest. The list names the parts that a chain has, by
@@ -24,14 +25,15 @@ use payments::{BridgeEntry, HomeEpoch, LaneRegistration};
 use primitives::{Address, AssetId, Digest};
 use proofs::{
     AccountProof, AssetProof, AssetTermsProof, HolderProof, KeysProof, LaneProof, OfferProof, Pair, ParametersProof,
-    Place, PoolProof, PoolRecordId, RootPart, RootParts, SlotProof, ValidatorsProof, VenueProof, VenueRecordId,
-    holder_key, pair_key, slot_key,
+    Place, PoolProof, PoolRecordId, RootPart, RootParts, SealsProof, SlotProof, ValidatorsProof, VenueProof,
+    VenueRecordId, holder_key, pair_key, slot_key,
 };
 use trie::Trie;
 
 use super::changes::Changes;
 use super::ledger::Ledger;
 use crate::places::PlaceTries;
+use crate::places::seals::Seals;
 
 /// The tries of the state after a block.
 #[derive(Clone, Default)]
@@ -107,6 +109,11 @@ impl Roots {
         let (trie, assets) = (Digest(tries.holders.root().0), ledger.controls().assets());
         let record = ledger.controls().record(asset, account).copied();
         HolderProof { parts, trie, assets, record, path: prove(&tries.holders, &holder_key(asset, account)) }
+    }
+
+    /// Proves the sealing keys, or that the chain has none, in `ledger`, which must be the state of these tries.
+    pub fn prove_seals(&mut self, ledger: &Ledger) -> SealsProof {
+        SealsProof { parts: self.parts(), record: ledger.seals().map(Seals::record) }
     }
 
     /// Proves the value of a contract's slot in `ledger`, which must be the state of these tries; `None` on a chain

@@ -189,6 +189,7 @@ impl Restore {
         let slots = slots_of(&places)?;
         let held = HeldOffers::of(&places.controls, &places.book);
         let crowd = Crowd::of(&places.listings, assets.len(), &places.book, &limits);
+        let names = places.seals.as_ref().map_or_else(OpenedNames::default, |seals| seals.names().clone());
         let ledger = Ledger {
             chain,
             fee,
@@ -206,7 +207,7 @@ impl Restore {
             history: History::default(),
             is_book_full,
             crowd,
-            names: OpenedNames::default(),
+            names,
             is_developers: false,
             newest: RULES_NEWEST,
         };

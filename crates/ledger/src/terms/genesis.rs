@@ -2,7 +2,7 @@
 
 use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::{Address, Amount, AssetId, Digest, Fraction, UNTIL_USUAL, is_network_address};
-use proofs::{CharterTerms, ControlledAsset, Member, Terms};
+use proofs::{CharterTerms, ControlledAsset, Member, SealTerms, Terms};
 
 use super::forks::ForkSchedule;
 use super::lane::LaneTerms;
@@ -89,6 +89,8 @@ pub struct Genesis {
     pub listings: ListingTerms,
     /// The assets whose issuers control them, by number: none of them is asset 0 or in the payment lane.
     pub controls: Vec<ControlledAsset>,
+    /// The terms of the committee's sealing key, if it makes one.
+    pub seals: Option<SealTerms>,
     /// The forks of Ethereum whose rules contracts run under, by height.
     pub forks: ForkSchedule,
     /// Whether it is a developers' chain: its only node may edit accounts, choose the time, and go back to earlier
@@ -115,6 +117,7 @@ impl Default for Genesis {
             pools: None,
             listings: ListingTerms::default(),
             controls: Vec::new(),
+            seals: None,
             forks: ForkSchedule::default(),
             is_developers: false,
         }
@@ -189,6 +192,9 @@ pub enum GenesisError {
     /// What issuers control is impossible.
     #[error("controls: {0}")]
     Controls(&'static str),
+    /// The committee cannot make a sealing key.
+    #[error("seals: {0}")]
+    Seals(&'static str),
     /// Two assets could be taken for each other.
     #[error(
         "asset {0}: symbol {1:?} could be taken for {2:?}: choose one that differs by more than case, 0 and o, 1, i and l, \

@@ -20,7 +20,7 @@
 use payments::{CarryRefusal, LaneRefusal};
 use primitives::{
     Address, Digest, PublicKey, RULES_OF_CONTROLS, RULES_OF_KEYS, RULES_OF_LANE_TERMS, RULES_OF_LISTINGS,
-    RULES_OF_PROPOSALS,
+    RULES_OF_PROPOSALS, RULES_OF_SEALS,
 };
 
 use super::rules::{RULES_LEAST, RULES_NEWEST};
@@ -99,6 +99,12 @@ pub enum RestartError {
          {RULES_OF_CONTROLS} or later (--rules)"
     )]
     Controls(u32),
+    /// The committee makes sealing keys, and these rules know nothing of them.
+    #[error(
+        "the restart begins with rules {0}, which do not know the committee's sealing key, and this chain has terms of \
+         seals: agree on rules {RULES_OF_SEALS} or later (--rules)"
+    )]
+    Seals(u32),
     /// A vote has decided terms of assets in the payment lane, and these rules know nothing of it.
     #[error(
         "the restart begins with rules {0}, which do not know that terms of assets in the payment lane were voted: \

@@ -35,7 +35,8 @@ const TEXTS: [&str; (RULES_NEWEST - RULES_FLOOR + 1) as usize] = [
      its path.",
     "19: lane terms. Validators vote on the terms of assets in the payment lane, which are those of lane epochs that \
      begin later. Propose with lane terms.",
-    "20: placeholder",
+    "20: the sealing key. Where the genesis has terms of seals the seats of the committee make a key on the ledger, and \
+     prove that they hold its shares. SealDuty.",
     "21: envelopes. Signed orders that nobody reads before their block is decided are opened into its batch, on what \
      plain transactions and the envelopes' fees leave. Sealed.",
 ];

@@ -27,8 +27,8 @@ use primitives::Signature;
 use super::{Bridge, BridgeEvent, LaneBls};
 use crate::layout::Reader;
 use crate::{
-    BlsPublicKey, BridgeEntry, BridgeRefusal, Complaint, Dealing, DkgRefusal, DkgTerms, HomeEpoch, KeyGeneration,
-    LaneCommittee, LaneRefusal, Quorums,
+    BlsPublicKey, BridgeEntry, BridgeRefusal, Complaint, Dealing, DkgPurpose, DkgRefusal, DkgTerms, HomeEpoch,
+    KeyGeneration, LaneCommittee, LaneRefusal, Quorums,
 };
 
 const WRONG: LaneRefusal = LaneRefusal::Malformed("a board of a key generation is impossible");
@@ -186,7 +186,7 @@ impl Bridge {
         }
         let key = |of: &&crate::LaneRegistration| BlsPublicKey::parse(&of.bls.first()?.key).ok();
         let keys = registrations.iter().map(key).collect::<Option<_>>()?;
-        Some(DkgTerms { network: self.rules.network, epoch, keys })
+        Some(DkgTerms { network: self.rules.network, epoch, purpose: DkgPurpose::Lane, keys })
     }
 
     /// Opens the board of the next epoch if it is time and all members have registered.

@@ -7,7 +7,7 @@ use group::Group;
 use primitives::{Digest, PublicKey, SecretKey, Signature};
 
 use super::cipher::{challenge, pad, xor};
-use super::{DkgTerms, GroupKey, points};
+use super::{DkgPurpose, DkgTerms, GroupKey, points};
 use crate::bls::{self, BlsPublicKey, BlsSignature};
 use crate::layout::Reader;
 use crate::message::begin;
@@ -80,22 +80,27 @@ impl Dealing {
         to
     }
 
-    /// Parses a dealing that fills `bytes`, for a committee of this size.
+    /// Parses a dealing that fills `bytes`, in a generation with these terms.
     ///
     /// # Errors
     /// [`LaneRefusal::Malformed`].
-    pub fn parse(quorums: Quorums, bytes: &[u8]) -> Result<Dealing, LaneRefusal> {
+    pub fn parse(terms: &DkgTerms, bytes: &[u8]) -> Result<Dealing, LaneRefusal> {
         let mut reader = Reader::new(bytes);
-        let dealing = Dealing::read(quorums, &mut reader)?;
+        let dealing = Dealing::read_sized((terms.needed(), terms.keys.len()), &mut reader)?;
         reader.end()?;
         Ok(dealing)
     }
 
     pub(crate) fn read(quorums: Quorums, reader: &mut Reader<'_>) -> Result<Dealing, LaneRefusal> {
+        Dealing::read_sized((quorums.certificate, quorums.validators), reader)
+    }
+
+    /// Reads a dealing with so many commitments and shares.
+    fn read_sized((needed, members): (usize, usize), reader: &mut Reader<'_>) -> Result<Dealing, LaneRefusal> {
         let dealer = reader.u8()?;
-        let commitments = (0..quorums.certificate).map(|_| reader.array()).collect::<Result<_, _>>()?;
+        let commitments = (0..needed).map(|_| reader.array()).collect::<Result<_, _>>()?;
         let ephemeral = reader.array()?;
-        let shares = (0..quorums.validators).map(|_| reader.array()).collect::<Result<_, _>>()?;
+        let shares = (0..members).map(|_| reader.array()).collect::<Result<_, _>>()?;
         let (possession, ephemeral_possession) = (BlsSignature(reader.array()?), BlsSignature(reader.array()?));
         Ok(Dealing { dealer, commitments, ephemeral, shares, possession, ephemeral_possession })
     }
@@ -105,13 +110,20 @@ impl Dealing {
         1 + 2 * AGGREGATE_COST + POINT_COST * (1 + self.commitments.len() as u32)
     }
 
+    /// Checks its points and proofs, for [`KeyGeneration::deal_verified`].
+    ///
+    /// # Errors
+    /// The first fault found.
+    pub fn check(&self, terms: &DkgTerms) -> Result<(), DkgRefusal> {
+        self.verify(terms).map(drop)
+    }
+
     /// Checks its points and proofs; returns its commitments.
     ///
     /// # Errors
     /// The first fault found.
     pub(crate) fn verify(&self, terms: &DkgTerms) -> Result<Vec<G2Projective>, DkgRefusal> {
-        let quorums = terms.quorums();
-        if (self.commitments.len(), self.shares.len()) != (quorums.certificate, quorums.validators) {
+        if (self.commitments.len(), self.shares.len()) != (terms.needed(), terms.keys.len()) {
             return Err(DkgRefusal::WrongCounts);
         }
         points::parse(&self.ephemeral).ok_or(DkgRefusal::WrongPoint)?;
@@ -148,6 +160,24 @@ impl Dealing {
 impl Complaint {
     /// The most that verifying and judging it costs, in verifications of ed25519 signatures.
     pub const COST: u32 = 3 * POINT_COST + PRODUCT_COST * (4 + 1 + 22);
+
+    /// Its layout.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut to = Vec::new();
+        self.write(&mut to);
+        to
+    }
+
+    /// Parses a complaint that fills `bytes`.
+    ///
+    /// # Errors
+    /// [`LaneRefusal::Malformed`].
+    pub fn parse(bytes: &[u8]) -> Result<Complaint, LaneRefusal> {
+        let mut reader = Reader::new(bytes);
+        let complaint = Complaint::read(&mut reader)?;
+        reader.end()?;
+        Ok(complaint)
+    }
 
     pub(crate) fn write(&self, to: &mut Vec<u8>) {
         to.extend([self.member, self.dealer]);
@@ -237,7 +267,7 @@ impl KeyGeneration {
     }
 
     /// Restores the decisions about complaints from an encoded state.
-    pub(crate) fn decided(&mut self, out: BTreeSet<u8>, struck: BTreeSet<u8>) {
+    pub fn decided(&mut self, out: BTreeSet<u8>, struck: BTreeSet<u8>) {
         (self.out, self.struck) = (out, struck);
     }
 
@@ -287,11 +317,11 @@ impl KeyGeneration {
     ///
     /// # Errors
     /// The reason why it does not count. A dealing with an invalid proof is not recorded.
-    pub(crate) fn deal_verified(&mut self, dealing: Dealing) -> Result<(), DkgRefusal> {
+    pub fn deal_verified(&mut self, dealing: Dealing) -> Result<(), DkgRefusal> {
         self.awaits(dealing.dealer)?;
         let points: Option<Vec<G2Projective>> = dealing.commitments.iter().map(points::parse_unchecked).collect();
         let counts = (dealing.commitments.len(), dealing.shares.len());
-        if counts != (self.terms.quorums().certificate, self.terms.keys.len()) {
+        if counts != (self.terms.needed(), self.terms.keys.len()) {
             return Err(DkgRefusal::WrongCounts);
         }
         self.dealings.insert(dealing.dealer, (dealing, points.ok_or(DkgRefusal::WrongPoint)?));
@@ -369,24 +399,36 @@ impl KeyGeneration {
     }
 
     fn group(&self) -> Option<GroupKey> {
-        let Quorums { validators, faulty, certificate } = self.terms.quorums();
         let standing: Vec<u8> = self.standing().collect();
-        let struck = self.struck.len();
-        if standing.len() < faulty + 1 || struck > faulty || validators - struck < certificate {
+        if !self.makes_key(standing.len(), self.struck.len()) {
             return None;
         }
-        let mut sums = vec![G2Projective::identity(); certificate];
+        let mut sums = vec![G2Projective::identity(); self.terms.needed()];
         for dealer in standing {
             let (_, commitments) = self.dealings.get(&dealer)?;
             sums.iter_mut().zip(commitments).for_each(|(sum, commitment)| *sum += commitment);
         }
         let key = |point: G2Projective| BlsPublicKey::parse(&points::bytes(&point)).ok();
-        let shares = (0..validators).map(|member| key(points::evaluate_points(&sums, member as u8)));
+        let shares = (0..self.terms.keys.len()).map(|member| key(points::evaluate_points(&sums, member as u8)));
         Some(GroupKey {
             key: key(sums[0])?,
             shares: shares.collect::<Option<_>>()?,
             struck: self.struck.clone(),
-            needed: certificate,
+            needed: self.terms.needed(),
         })
+    }
+
+    /// Whether so many accepted dealings make a key, if so many members are struck. One of the dealers must be
+    /// correct, and enough members must be left.
+    fn makes_key(&self, standing: usize, struck: usize) -> bool {
+        match self.terms.purpose {
+            DkgPurpose::Lane => {
+                let Quorums { validators, faulty, certificate } = Quorums::new(self.terms.keys.len());
+                standing > faulty && struck <= faulty && validators - struck >= certificate
+            }
+            DkgPurpose::Seals { needed, holders } => {
+                standing >= usize::from(needed) && self.terms.keys.len() - struck >= usize::from(holders)
+            }
+        }
     }
 }

@@ -65,12 +65,26 @@ pub(super) fn interpolate(parts: &[(u8, BlsSignature)]) -> Option<BlsSignature> 
     let mut sum = G1Projective::identity();
     for (member, signature) in parts {
         let point: Option<G1Affine> = G1Affine::from_compressed(&signature.0).into();
-        let others = parts.iter().filter(|(other, _)| other != member);
-        let (over, under) = others.fold((Scalar::ONE, Scalar::ONE), |(over, under), (other, _)| {
-            (over * place(*other), under * (place(*other) - place(*member)))
-        });
-        let inverse: Option<Scalar> = under.invert().into();
-        sum += G1Projective::from(point?) * (over * inverse?);
+        sum += G1Projective::from(point?) * weight(*member, parts.iter().map(|(other, _)| *other))?;
     }
     Some(BlsSignature(sum.to_affine().to_compressed()))
+}
+
+/// The same of the keys of shares.
+pub(super) fn interpolate_keys(parts: &[(u8, G2Projective)]) -> Option<G2Projective> {
+    let mut sum = G2Projective::identity();
+    for (member, key) in parts {
+        sum += key * weight(*member, parts.iter().map(|(other, _)| *other))?;
+    }
+    Some(sum)
+}
+
+/// What a member's value counts at zero, among values of these members.
+fn weight(member: u8, all: impl Iterator<Item = u8>) -> Option<Scalar> {
+    let others = all.filter(|other| *other != member);
+    let (over, under) = others.fold((Scalar::ONE, Scalar::ONE), |(over, under), other| {
+        (over * place(other), under * (place(other) - place(member)))
+    });
+    let inverse: Option<Scalar> = under.invert().into();
+    Some(over * inverse?)
 }

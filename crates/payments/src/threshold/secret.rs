@@ -10,8 +10,6 @@ use super::{DkgTerms, KeyShare, points};
 use crate::bls::BlsSecretKey;
 
 const SEED_CONTEXT: &str = "walras 2026 lane dkg seed of a shard v1";
-const DEAL_CONTEXT: &str = "walras 2026 lane dkg deal v1";
-const NONCE_CONTEXT: &str = "walras 2026 lane dkg nonce v1";
 
 /// A dealing of `dealer`. The seed is random, fresh and secret: everything that the dealing hides is derived from it.
 ///
@@ -19,9 +17,9 @@ const NONCE_CONTEXT: &str = "walras 2026 lane dkg nonce v1";
 /// If the dealer is not a member.
 pub fn dealing(terms: &DkgTerms, dealer: u8, seed: &[u8; 32]) -> Dealing {
     assert!(usize::from(dealer) < terms.keys.len(), "only members deal");
-    let key = blake3::derive_key(DEAL_CONTEXT, seed);
+    let key = blake3::derive_key(terms.purpose.contexts().deal, seed);
     let mut stream = blake3::Hasher::new_keyed(&key).update(&terms.context(dealer)).finalize_xof();
-    let mut coefficients: Vec<Scalar> = (0..terms.quorums().certificate).map(|_| points::scalar(&mut stream)).collect();
+    let mut coefficients: Vec<Scalar> = (0..terms.needed()).map(|_| points::scalar(&mut stream)).collect();
     let ephemeral = points::scalar(&mut stream);
     let committed = coefficients.iter().map(|of| points::bytes(&(points::generator() * of))).collect();
     let encrypt = |(member, key): (u8, &crate::BlsPublicKey)| {
@@ -77,10 +75,10 @@ fn prove(terms: &DkgTerms, dealing: &mut Dealing, secrets: [&Scalar; 2]) {
 
 /// Renews the proofs of possession of a dealing whose shares were changed, with the seed that it was made of.
 pub(super) fn prove_again(terms: &DkgTerms, dealing: &mut Dealing, seed: &[u8; 32]) {
-    let key = blake3::derive_key(DEAL_CONTEXT, seed);
+    let key = blake3::derive_key(terms.purpose.contexts().deal, seed);
     let mut stream = blake3::Hasher::new_keyed(&key).update(&terms.context(dealing.dealer)).finalize_xof();
-    let scalars: Vec<Scalar> = (0..=terms.quorums().certificate).map(|_| points::scalar(&mut stream)).collect();
-    prove(terms, dealing, [&scalars[0], &scalars[terms.quorums().certificate]]);
+    let scalars: Vec<Scalar> = (0..=terms.needed()).map(|_| points::scalar(&mut stream)).collect();
+    prove(terms, dealing, [&scalars[0], &scalars[terms.needed()]]);
 }
 
 fn secret_scalar(secret: &BlsSecretKey) -> Scalar {
@@ -105,7 +103,7 @@ impl KeyGeneration {
         let ephemeral = points::parse(&dealing.ephemeral)?;
         let shared = points::bytes(&(ephemeral * key));
         // The nonce is derived from the secret and from what is proved, so that no two proofs share one.
-        let mut nonce = blake3::Hasher::new_derive_key(NONCE_CONTEXT);
+        let mut nonce = blake3::Hasher::new_derive_key(terms.purpose.contexts().nonce);
         nonce.update(&secret.to_bytes()).update(&terms.context(dealer)).update(&[member]).update(&dealing.ephemeral);
         let nonce = points::scalar(&mut nonce.finalize_xof());
         let first: G2Projective = points::generator() * nonce;

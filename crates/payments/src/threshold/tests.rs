@@ -248,7 +248,7 @@ fn a_rogue_key_the_identity_and_the_wrong_subgroup_are_refused() {
 fn the_board_refuses_what_is_out_of_order_and_names_a_false_signer() {
     let mut board = KeyGeneration::new(terms(4));
     let dealing = deal(board.terms(), 0);
-    assert_eq!(Dealing::parse(board.terms().quorums(), &dealing.encode()), Ok(dealing.clone()));
+    assert_eq!(Dealing::parse(board.terms(), &dealing.encode()), Ok(dealing.clone()));
     assert_eq!(board.deal(Dealing { dealer: 4, ..dealing.clone() }), Err(DkgRefusal::Stranger(4)));
     let fewer = Dealing { commitments: dealing.commitments[1..].to_vec(), ..dealing.clone() };
     assert_eq!(board.deal(fewer), Err(DkgRefusal::WrongCounts));
@@ -292,6 +292,6 @@ fn a_dealer_knows_what_its_pads_are_made_with() {
     thief.ephemeral_possession = victim.ephemeral_possession;
     assert_eq!(board.deal(thief), Err(DkgRefusal::WrongPossession), "that proof is of another dealing");
     let own = deal(&terms, 1);
-    assert_eq!(Dealing::parse(terms.quorums(), &own.encode()), Ok(own.clone()));
+    assert_eq!(Dealing::parse(&terms, &own.encode()), Ok(own.clone()));
     board.deal(own).expect("correct");
 }

@@ -58,7 +58,7 @@ pub enum Signers {
     Duty,
     /// The account's own key; if it freezes, its session keys of scope `control`, too.
     Controlling,
-    /// The key of the account's validator; but for a presence the account's own key and its session keys of scope
+    /// The key of the account's validator; of what has a number the account's own key and its session keys of scope
     /// `duty`, too.
     Validator,
 }

@@ -726,6 +726,21 @@ pub static NATIVE: &[OperationRow] = &[
         ..ROW
     },
     OperationRow {
+        code: &[31],
+        name: "seal_duty",
+        structure: "SealDuty",
+        about: "Posts a validator's part in making the committee's sealing key. Its node posts it by itself; it is only \
+                shown in this form. Since rules 20.",
+        fees: 0,
+        signer: Signers::Validator,
+        asked: AskedAs::Never,
+        fields: &[
+            field("key", FieldKind::Long, "The number of the key."),
+            field("post", FieldKind::Bytes, "The bytes posted, in hexadecimal; at most 4,096."),
+        ],
+        ..ROW
+    },
+    OperationRow {
         code: &[32],
         name: "sealed",
         structure: "Sealed",

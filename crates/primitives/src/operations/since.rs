@@ -1,6 +1,7 @@
 //! Since which rules operations exist.
 
 use crate::control::RULES_OF_CONTROLS;
+use crate::duty::RULES_OF_SEALS;
 use crate::keys::RULES_OF_KEYS;
 use crate::listing::RULES_OF_LISTINGS;
 use crate::proposal::{RULES_OF_LANE_TERMS, RULES_OF_PROPOSALS};
@@ -26,6 +27,7 @@ impl Operation {
             },
             Operation::Vote { .. } => RULES_OF_PROPOSALS,
             Operation::SetHolder { .. } | Operation::Recover(_) => RULES_OF_CONTROLS,
+            Operation::SealDuty { .. } => RULES_OF_SEALS,
             Operation::Sealed(_) => RULES_OF_ENVELOPES,
             Operation::Session(operation) => match &**operation {
                 SessionOperation::Authorize { terms, .. } => terms.scope.since_rules(),

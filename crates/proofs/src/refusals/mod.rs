@@ -8,6 +8,7 @@ mod keys;
 mod listings;
 mod offers;
 mod pools;
+mod seals;
 mod stakes;
 #[cfg(test)]
 mod trial;
@@ -30,6 +31,7 @@ pub(crate) const fn of_place(tag: u8) -> &'static [Reason] {
         RootPart::KEYS => keys::REASONS,
         RootPart::LISTINGS => listings::REASONS,
         RootPart::CONTROLS => controls::REASONS,
+        RootPart::SEALS => seals::REASONS,
         #[cfg(test)]
         trial::TAG => trial::REASONS,
         _ => &[],

@@ -178,8 +178,8 @@ impl<D: Disk + Clone> Replica<D> {
                 self.applied = time_ms.map_or(self.applied, |time_ms| (height, time_ms));
                 self.engine.on_applied(height);
             }
-            Input::Seals(view) => {
-                let effects = self.unsealing.seen(*view);
+            Input::Seals(state) => {
+                let effects = self.unsealing.seen(state.seen_in(&self.network));
                 self.unseal(effects);
             }
             Input::Unsealed(done) => {

@@ -17,7 +17,7 @@ use proofs::Lineage;
 use store::{Disk, Options, Store, StoreError, VoteLog, VoteOptions};
 
 use crate::machine::Replica;
-use crate::unsealing::{UnsealQueue, Unsealer};
+use crate::unsealing::{SealState, UnsealQueue, Unsealer};
 use crate::{Defect, EthereumSection, HandoverLog, Home, Network, Now, Past, ReplicaError, ReplicaSettings, Waiting};
 
 /// The check of a sub-block's payload at heights of these rules. It decodes as a sub-block. If it has an operation of
@@ -120,6 +120,9 @@ impl<D: Disk + Clone> Replica<D> {
         }
         let votes = open_votes(home, &mut engine, vote_options(&network), settings.defect)?;
         let certified_durably = finality.durable_height();
+        let seals = SealState::of(ledger).map(|state| state.seen_in(&network));
+        let unsealer = Unsealer::new(ledger.height(), Planted::NOTHING);
+        let unsealing = UnsealQueue::new(unsealer, seals, ledger.opened_names());
         let replica = Replica {
             engine,
             network,
@@ -150,7 +153,7 @@ impl<D: Disk + Clone> Replica<D> {
             voted: BTreeMap::new(),
             last_decided: Duration::ZERO,
             is_turning_over: false,
-            unsealing: UnsealQueue::new(Unsealer::new(ledger.height(), Planted::NOTHING), None, ledger.opened_names()),
+            unsealing,
         };
         Ok(Opened { replica, past, handovers, unproved, certified_durably })
     }

@@ -94,7 +94,8 @@ use lots::{Closed, Own};
 pub use mistake::UnsealMistake;
 pub(crate) use queue::{QueueEffect, UnsealQueue};
 pub use queue::{UnsealDone, UnsealJob};
-pub use view::{FindWork, FoundOpenings, KeyInForce, SealView, envelopes_of};
+pub(crate) use view::SealView;
+pub use view::{FindWork, FoundOpenings, SealState, envelopes_of};
 pub use work::{UnsealResult, UnsealWork};
 
 /// Heights beyond the output one for which frames are kept: a peer may be ahead by the window of heights in parallel.

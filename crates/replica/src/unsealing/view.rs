@@ -1,50 +1,91 @@
 //! What of the state says which envelopes open.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use consensus::{Index, Payload};
-use ledger::{OpenedNames, OpeningRules, opened};
-use primitives::{Digest, EnvelopeName, Height, Operation, SubBlock, Superblock, Transaction};
+use ledger::{Ledger, OpenedNames, OpeningRules, SEAL_NOTICE, SealKeyRecord, Seals, envelopes_per_sub_block, opened};
+use primitives::{Address, Digest, EnvelopeName, Height, Operation, PublicKey, SubBlock, Superblock, Transaction};
+use sealing::SealingKey;
 
 use super::{Committee, Openings};
+use crate::Network;
+
+/// What the state after a height says about sealing keys.
+#[derive(Clone, Debug)]
+pub struct SealState {
+    height: Height,
+    chain: u64,
+    network: Digest,
+    per_sub_block: u32,
+    keys: Vec<SealKeyRecord>,
+    /// The validator's key of each holder.
+    validators: BTreeMap<Address, PublicKey>,
+}
+
+impl SealState {
+    /// What a ledger says; `None` on a chain without sealing keys.
+    pub fn of(ledger: &Ledger) -> Option<SealState> {
+        let keys = ledger.seals().map(Seals::keys)?;
+        let registry = ledger.validators();
+        let is_holder = |account: &Address| keys.iter().flat_map(|key| &key.holders).any(|of| of.account == *account);
+        let members = registry.registry.iter().map(|one| &one.member).filter(|member| is_holder(&member.account));
+        Some(SealState {
+            height: ledger.height(),
+            chain: ledger.chain(),
+            network: ledger.network(),
+            per_sub_block: envelopes_per_sub_block(registry.terms.committee),
+            keys: keys.to_vec(),
+            validators: members.map(|member| (member.account, member.key)).collect(),
+        })
+    }
+
+    /// The same as a node of a network sees it, which knows holders as peers.
+    pub(crate) fn seen_in(self, network: &Network) -> SealView {
+        let index = |key: &PublicKey| network.peers.iter().position(|peer| peer.key == *key).map(|at| at as Index);
+        let in_force = |key: &SealKeyRecord| {
+            let parse = |bytes: &[u8; 96]| SealingKey::parse(bytes).expect("the generation has made a point");
+            let holder = |one: &ledger::SealHolder| {
+                Some((index(self.validators.get(&one.account)?)?, (one.place, parse(&one.key))))
+            };
+            let holders = key.holders.iter().filter_map(holder).collect();
+            let of = (key.number, parse(&key.group), usize::from(key.t));
+            KeyInForce { record: key.clone(), committee: Arc::new(Committee::new(of, holders, Some(network.me))) }
+        };
+        let keys = self.keys.iter().map(in_force).collect();
+        let SealState { height, chain, network, per_sub_block, .. } = self;
+        SealView { height, chain, network, per_sub_block, keys }
+    }
+}
 
 /// What a node knows of the state after a height, to say what opens at later ones.
 #[derive(Clone, Debug)]
-pub struct SealView {
-    /// The height.
+pub(crate) struct SealView {
     pub height: Height,
-    /// The number of the chain.
-    pub chain: u64,
-    /// The identity of the network.
-    pub network: Digest,
+    chain: u64,
+    network: Digest,
     /// The most envelopes of a sub-block.
-    pub per_sub_block: u32,
-    /// Heights after which a key acts that the state of a height names first: it is known to all by then.
-    pub notice: u64,
+    per_sub_block: u32,
     /// The keys in force, and to come.
-    pub keys: Vec<KeyInForce>,
+    keys: Vec<KeyInForce>,
 }
 
-/// A key with the heights at which it opens.
+/// A key, and its holders among the peers.
 #[derive(Clone, Debug)]
-pub struct KeyInForce {
-    /// The first height.
-    pub from: Height,
-    /// The last height.
-    pub last: Height,
-    /// Its holders.
-    pub committee: Arc<Committee>,
+struct KeyInForce {
+    record: SealKeyRecord,
+    committee: Arc<Committee>,
 }
 
 impl SealView {
-    /// Whether this state is new enough to say what opens at a height.
+    /// Whether this state is new enough to say what opens at a height: a key is in the state so long before it acts.
     pub(super) fn reaches(&self, height: Height) -> bool {
-        height <= self.height.saturating_add(self.notice)
+        height <= self.height.saturating_add(SEAL_NOTICE)
     }
 
     /// The keys in force at a height.
     pub(super) fn committees(&self, height: Height) -> Vec<Arc<Committee>> {
-        let in_force = self.keys.iter().filter(|key| (key.from..=key.last).contains(&height));
+        let in_force = self.keys.iter().filter(|key| key.record.is_in_force(height));
         in_force.map(|key| key.committee.clone()).collect()
     }
 }

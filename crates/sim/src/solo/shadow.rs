@@ -320,6 +320,7 @@ impl Shadow {
             Operation::Burn { asset, amount } => self.issued[asset.0 as usize] -= i128::from(amount),
             Operation::Stake(_) | Operation::Unstake { .. } | Operation::Accuse(_) | Operation::Pool(_) => {}
             Operation::Present { .. } | Operation::Approve { .. } | Operation::Unapprove { .. } => {}
+            Operation::SealDuty { .. } => {}
             Operation::SetKeys(_) | Operation::RecoverKeys(_) | Operation::CompleteKeys { .. } => {}
             Operation::SetReceiving { .. } => {}
             // `listings` and `proposals` have judged them.

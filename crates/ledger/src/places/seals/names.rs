@@ -47,12 +47,17 @@ impl OpenedNames {
         having.next().map(|(height, _)| *height)
     }
 
-    /// The block of a height has opened these, and the next height is judged from now on.
-    pub fn note(&mut self, height: Height, names: Vec<EnvelopeName>) {
+    /// The block of a height has opened these, and the next height is judged from now on. Returns whether that changes
+    /// the record.
+    pub fn note(&mut self, height: Height, names: Vec<EnvelopeName>) -> bool {
+        let before = self.heights.len();
         self.heights.retain(|of, _| of.saturating_add(SEALED_AHEAD_MAX) > height);
-        if !names.is_empty() {
+        let is_new = !names.is_empty();
+        let has_forgotten = self.heights.len() < before;
+        if is_new {
             self.heights.insert(height, NamesOfHeight::of(names));
         }
+        is_new || has_forgotten
     }
 
     /// How many there are.

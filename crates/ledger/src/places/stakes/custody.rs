@@ -6,6 +6,7 @@ use primitives::{Address, Amount, AssetId, Digest, SubBlock, Superblock};
 use proofs::{Refusal, RootPart, Validators};
 
 use super::{LaneStakes, RegistryEdit, Stakes};
+use crate::places::seals::Acting;
 use crate::places::sums::Sums;
 use crate::places::unsound::AuditError;
 use crate::places::{
@@ -62,6 +63,8 @@ impl Custody for Arc<Stakes> {
             Arc::make_mut(self).registered.terms = terms;
         }
         turn.drawn = before.map(|before| Drawn { before, seats: self.seated().map(|member| member.account).collect() });
+        // The block may have drawn a committee, which ends the keys of the present one.
+        turn.acting = turn.acting.take().map(|_| Acting::after(&self.registered, turn.block.height));
         let mut held = Sums::default();
         held.add(STAKED, moved.bonded);
         Moved { credits: moved.credits, held, change: self.registered.digest(), ..Moved::default() }

@@ -473,6 +473,7 @@ impl Model {
             Operation::SetReceiving { .. } => unreachable!("nobody asks for references here"),
             Operation::ListAsset(_) | Operation::CloseAsset { .. } => unreachable!("the model's chains list no assets"),
             Operation::Propose(_) | Operation::Vote { .. } => unreachable!("nobody stakes on the model's chains"),
+            Operation::SealDuty { .. } => unreachable!("the model's chains make no sealing key"),
             Operation::SetHolder { .. } | Operation::Recover(_) => unreachable!("all assets of the model are open"),
             Operation::Sealed(_) => unreachable!("nobody seals on the model's chains"),
             Operation::Withdraw { .. } | Operation::Lane(_) => unreachable!("the model's chains have no payment lane"),
