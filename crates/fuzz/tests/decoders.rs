@@ -195,7 +195,14 @@ fn sub_block() -> SubBlock {
 
 fn superblock() -> Superblock {
     let sub_blocks = vec![sub_block(), SubBlock::default()];
-    Superblock { height: 5, parent: Digest([1; 32]), time_ms: 9, parent_root: Digest([2; 32]), sub_blocks }
+    Superblock {
+        height: 5,
+        parent: Digest([1; 32]),
+        time_ms: 9,
+        parent_root: Digest([2; 32]),
+        sub_blocks,
+        ..Superblock::default()
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::sync::mpsc::Receiver;
 
 use primitives::{Height, Transaction};
 use rayon::prelude::*;
+use replica::unsealing::SealState;
 use replica::{Agreed, BlockJob, HandoverLog, Input, LifeInput, Past};
 use store::RealDisk;
 
@@ -43,7 +44,13 @@ fn execute_all(shared: &Shared, execution: Execution) -> Result<(), ExchangeErro
             BlockJob::Apply { height, keeps_state } => apply(shared, &mut executor, height, keeps_state)?,
             BlockJob::Show(height) => {
                 show(shared, &mut executor, height, |shared| due_handover(shared, &handovers))?;
-                let time_ms = Some(shared.read_ledger().time_ms());
+                let (time_ms, seals) = {
+                    let ledger = shared.read_ledger();
+                    (Some(ledger.time_ms()), SealState::of(&ledger))
+                };
+                if let Some(seals) = seals {
+                    consensus.push_result(Input::Seals(Box::new(seals)));
+                }
                 consensus.push_result(Input::Applied { height, time_ms });
             }
             other => unreachable!("{other:?} is not for the executor"),

@@ -31,6 +31,7 @@ mod reads;
 mod recovery;
 mod shared;
 pub mod snapshot;
+mod unsealer;
 pub mod validator;
 mod venue;
 mod verified;

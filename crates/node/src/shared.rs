@@ -15,7 +15,7 @@ use primitives::{Digest, Height, Superblock};
 use readers::Published;
 use readers::cache::{Cache, ProvenReceipts};
 use readers::metrics::Metrics;
-use replica::{Handovers, Now, ReplicaError, ValidatorStatus};
+use replica::{Handovers, Now, ReplicaError, SeatSecrets, ValidatorStatus};
 use store::{Archive, RealDisk, Store, StoreError};
 use tokio::sync::watch;
 use transport::{LinkStream, Transport};
@@ -113,6 +113,8 @@ pub(crate) struct Seat {
     pub handovers: OnceLock<Arc<Handovers<RealDisk>>>,
     /// Sub-blocks of other validators, checked ahead of time.
     pub verified: Verified,
+    /// The secrets of this seat for sealing keys, as its disk has them.
+    pub sealing: watch::Sender<SeatSecrets>,
     #[cfg(test)]
     pub spoil: OnceLock<Spoil>,
 }
@@ -126,6 +128,7 @@ impl Seat {
             certified: AtomicU64::new(0),
             handovers: OnceLock::new(),
             verified: Verified::new(network),
+            sealing: watch::Sender::default(),
             #[cfg(test)]
             spoil: OnceLock::new(),
         }

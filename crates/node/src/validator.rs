@@ -8,7 +8,8 @@
 //!                           │                        ├─► pool
 //!                           │                        ├─► verifier
 //!                           │                        ├─► archive
-//!                           │                        └─► states
+//!                           │                        ├─► states
+//!                           │                        └─► unsealer
 //!                           └── applied, roots, sub-blocks ◄─┘
 //! ```
 //!
@@ -20,6 +21,7 @@
 //! | verifier | | signatures of sub-blocks that are being agreed on (`verified.rs`) |
 //! | archive | | answers to validators that lag ([`Past::answer`]) |
 //! | states | the transfer of a state | [`StateSync`] |
+//! | unsealer | | opening keys of envelopes (`unsealer.rs`) |
 //!
 //! Every queue is bounded. The loop takes results of jobs first, then votes, then bulk (`inbox.rs`). It never waits for
 //! a queue that others fill. If a queue is full, work that will be asked for again is dropped (questions about states,
@@ -52,6 +54,7 @@ use crate::links::Links;
 use crate::locks::poisoned;
 use crate::pipeline::{Started, start_workers};
 use crate::shared::{ExchangeError, Present, Shared, needs_rules, spawn};
+use crate::unsealer::{UnsealOrder, unseal};
 use crate::venue::line::VenueLine;
 use crate::verified::{self, verify_ahead};
 
@@ -63,6 +66,8 @@ const POOL_JOBS: usize = 1_024;
 const STATE_MESSAGES: usize = 64;
 /// Maximum number of messages about states handled between two steps of the transfer.
 const STATE_MESSAGES_OF_A_STEP: usize = 32;
+/// Maximum number of queued jobs of unsealing and of peers that ask for keys. Of jobs at most two are out.
+const UNSEAL_ORDERS: usize = 64;
 /// Interval between two steps of a state transfer.
 const STATE_TICK: Duration = Duration::from_millis(20);
 /// How often the loop looks at the pool.
@@ -76,6 +81,7 @@ struct Workers {
     verifier: SyncSender<(Index, Digest, Payload)>,
     archive: Arc<Requests>,
     states: SyncSender<(u64, Index, FrameBytes)>,
+    unsealer: SyncSender<UnsealOrder>,
 }
 
 impl Drop for Workers {
@@ -127,12 +133,14 @@ pub(crate) fn start(
     let (verifier, unverified) = sync_channel(verified::WAITING_MAX);
     let (states, state_messages) = sync_channel(STATE_MESSAGES);
     let archive = Arc::new(Requests::default());
-    let workers = Workers { pool, verifier, archive: archive.clone(), states };
+    let (unsealer, unseal_orders) = sync_channel(UNSEAL_ORDERS);
+    let workers = Workers { pool, verifier, archive: archive.clone(), states, unsealer };
     let state_behind = shared.config.network.state_behind;
     let transfer = StateSync::new(genesis.clone(), home, unproved, state_behind, past.clone(), handovers.held.clone());
     // The size of one superblock at most: a frame has room for it.
     let answer_bytes = genesis.superblock_bytes_max();
     let (results, consensus, answered) = (inbox.sender(), inbox.sender(), past.clone());
+    let (unsealed, recalled) = (inbox.sender(), past.clone());
     let height = shared.read_ledger().height();
     let start = LifeStart { height, handover: due_handover(shared, &handovers)?, certified: certified_durably };
     let Started { executor: jobs, mut threads } = start_workers(shared, start, Some(&consensus))?;
@@ -146,6 +154,7 @@ pub(crate) fn start(
         spawn("pool", shared, move |shared| work_on_pool(shared, proposals, &pool_jobs, &results))?,
         spawn("archive", shared, move |shared| answer_laggards(shared, &answered, answer_bytes, &archive))?,
         spawn("states", shared, move |shared| transfer_states(shared, transfer, &state_messages))?,
+        spawn("unsealer", shared, move |shared| unseal(shared, &recalled, &unseal_orders, &unsealed))?,
         spawn("verifier", shared, move |shared| verify_ahead(&shared.seat.verified, unverified))?,
         spawn("consensus", shared, move |shared| validator.run(shared))?,
     ]);
@@ -217,6 +226,11 @@ impl Validator {
             Job::State { generation, peer, bytes } => drop(workers.states.try_send((generation, peer, bytes))),
             Job::Submit { from, native, ethereum } => take_forwarded(shared, from, native, ethereum),
             Job::Pool(job) => drop(workers.pool.send(job)),
+            Job::Unseal(job) => drop(workers.unsealer.send(UnsealOrder::Job(job))),
+            // If the queue is full, the peer asks again.
+            Job::Recall { generation, peer, height } => {
+                drop(workers.unsealer.try_send(UnsealOrder::Recall { generation, peer, height }));
+            }
             // The epoch before is fully applied: the ledger does not change, and has drawn the next committee.
             Job::NextEpoch(height) => {
                 let ledger = shared.read_ledger();
@@ -389,7 +403,7 @@ fn answer_laggards(shared: &Arc<Shared>, past: &Past<RealDisk>, bytes_max: usize
 }
 
 /// Sends a frame, if the links still have the intended generation.
-fn send(shared: &Shared, generation: u64, peer: Index, stream: LinkStream, bytes: Arc<[u8]>) {
+pub(crate) fn send(shared: &Shared, generation: u64, peer: Index, stream: LinkStream, bytes: Arc<[u8]>) {
     let (present, transport) = shared.seat.links();
     if let Some(transport) = transport.filter(|_| present == generation) {
         transport.send(peer, stream, bytes);

@@ -10,8 +10,9 @@ use std::sync::mpsc::Receiver;
 use std::sync::{Condvar, Mutex, PoisonError};
 
 use consensus::{Index, Payload, payload_digest};
-use primitives::{Digest, SubBlock};
+use primitives::{Digest, SubBlock, Transaction};
 use replica::checked;
+use replica::unsealing::envelopes_of;
 
 use crate::known_lists::KnownLists;
 
@@ -77,6 +78,25 @@ impl Verified {
     pub fn insert(&self, of: (Index, Digest), sub_block: SubBlock) {
         kept(self.known.lock()).insert(of, Check::Done(sub_block));
         self.done.notify_all();
+    }
+
+    /// The envelopes of a sub-block, each with whether its signature is valid. The sub-block is checked now unless that is
+    /// done or in progress, and stays here for whoever claims it.
+    pub fn envelopes(&self, proposer: Index, payload: &[u8]) -> Vec<(Transaction, bool)> {
+        let of = (proposer, payload_digest(payload));
+        let mut known = kept(self.known.lock());
+        while matches!(known.get(&of), Some(Check::Runs)) {
+            known = kept(self.done.wait(known));
+        }
+        if let Some(Check::Done(sub_block)) = known.get(&of) {
+            return envelopes_of(sub_block);
+        }
+        known.insert(of, Check::Runs);
+        drop(known);
+        let sub_block = checked(proposer, payload, |transactions| self.lists.verify(transactions));
+        let envelopes = envelopes_of(&sub_block);
+        self.insert(of, sub_block);
+        envelopes
     }
 
     /// A checked sub-block; checks it now unless a check is in progress.

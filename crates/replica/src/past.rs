@@ -6,6 +6,8 @@ use primitives::{Digest, Height, Superblock};
 use store::{Archive, Disk};
 
 use crate::ReplicaError;
+use crate::unsealing::{Points, UnsealFrame};
+use sealing::OpeningKey;
 
 /// Reads the archive, from any thread.
 #[derive(Debug)]
@@ -84,6 +86,17 @@ impl<D: Disk> Past<D> {
             heights.push(decided);
         }
         Ok(Frame::Sync(heights))
+    }
+
+    /// The keys of the envelopes that a block has opened, as a peer takes them; `None` if there are none, or the block is
+    /// not held.
+    ///
+    /// # Errors
+    /// [`ReplicaError`] if it cannot be read.
+    pub fn opened_keys(&self, height: Height) -> Result<Option<UnsealFrame>, ReplicaError> {
+        let openings = self.block(height)?.map_or_else(Vec::new, |block| block.openings);
+        let points: Points = openings.into_iter().map(OpeningKey).collect();
+        Ok((!points.is_empty()).then_some(UnsealFrame::Keys { height, points }))
     }
 
     fn decided(&self, height: Height) -> Result<Option<Decided>, ReplicaError> {

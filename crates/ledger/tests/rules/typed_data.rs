@@ -55,7 +55,14 @@ fn offer(sell: AssetId, buy: AssetId, limit: &str) -> Operation {
 fn apply(ledger: &mut Ledger, native: Vec<Transaction>) -> Vec<Outcome> {
     let sub_blocks = vec![SubBlock { native, ..SubBlock::default() }];
     let (height, parent) = (ledger.height() + 1, ledger.last_block());
-    let block = Superblock { height, parent, time_ms: height, parent_root: Digest::default(), sub_blocks };
+    let block = Superblock {
+        height,
+        parent,
+        time_ms: height,
+        parent_root: Digest::default(),
+        sub_blocks,
+        ..Superblock::default()
+    };
     let applied = ledger.apply(&block, Signatures::Unchecked, &mut |_| {}).expect("applies");
     ledger.audit().expect("sound");
     applied.outcomes

@@ -156,6 +156,7 @@ fn the_wire_format_stands_still() {
             forged: Vec::new(),
             senders: vec![Some(Address([3; 20])), None],
         }],
+        ..Superblock::default()
     };
     let wallet = WalletKey::from_bytes([1; 32]).expect("in range");
     let body = signed(operations().remove(1)).body;

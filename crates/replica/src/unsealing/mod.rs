@@ -96,7 +96,7 @@ pub(crate) use queue::{QueueEffect, UnsealQueue};
 pub use queue::{UnsealDone, UnsealJob};
 pub(crate) use view::SealView;
 pub use view::{FindWork, FoundOpenings, SealState, envelopes_of};
-pub use work::{UnsealResult, UnsealWork};
+pub use work::{UnsealResult, UnsealWork, own_share};
 
 /// Heights beyond the output one for which frames are kept: a peer may be ahead by the window of heights in parallel.
 pub const AHEAD: u64 = 8;

@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use consensus::Index;
-use primitives::Height;
+use primitives::{Digest, Height};
 use sealing::{Label, SealShare, combine};
 
 use super::{Committee, Points};
+use crate::{SeatSecret, SeatSecrets};
 
 /// A job.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -107,6 +108,14 @@ impl UnsealWork {
                 }
             }
         }
+    }
+}
+
+/// The own share of the secret of a key, if a seat has it.
+pub fn own_share(secrets: &SeatSecrets, network: &Digest, number: u64) -> Option<SealShare> {
+    match secrets.secrets.get(&number).filter(|_| secrets.network == *network)? {
+        SeatSecret::Share(share) => SealShare::parse(share).ok(),
+        SeatSecret::Seed(_) => None,
     }
 }
 

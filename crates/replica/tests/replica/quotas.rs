@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use ledger::{Applied, Genesis, Ledger, Listing, Outcome, Refusal, Signatures};
 use primitives::{
-    Address, Amount, AssetControl, AssetId, Body, ClientId, Digest, ExactSide, Fraction, HolderState, Life, Operation,
-    Price, Reference, ReferenceKind, SecretKey, Sequence, SessionCap, SessionOperation, SessionScope, SessionSlot,
+    Address, Amount, AssetControl, AssetId, Body, ClientId, ExactSide, Fraction, HolderState, Life, Operation, Price,
+    Reference, ReferenceKind, SecretKey, Sequence, SessionCap, SessionOperation, SessionScope, SessionSlot,
     SessionTerms, SubBlock, Superblock, Transaction, session_possession_bytes, slot_sequence,
 };
 use proptest::prelude::*;
@@ -93,7 +93,7 @@ impl World {
         let ids: Vec<_> = native.iter().map(Transaction::id).collect();
         let (height, parent) = (self.ledger.height() + 1, self.ledger.last_block());
         let sub_blocks = vec![SubBlock { native, ..SubBlock::default() }];
-        let block = Superblock { height, parent, time_ms: height, parent_root: Digest::default(), sub_blocks };
+        let block = Superblock { height, parent, time_ms: height, sub_blocks, ..Superblock::default() };
         let applied = self.ledger.apply(&block, Signatures::Valid, &mut |_| {}).expect("applies");
         replica::settle(&mut self.pool, &self.ledger, &block, &ids, &applied.contracts);
         applied

@@ -67,6 +67,7 @@ impl Script {
                 time_ms: 1_800_000_000_000 + height,
                 parent_root: script.roots[height as usize - 1],
                 sub_blocks: vec![SubBlock { native: some(&mut clients, &ledger, &mut dice), ..SubBlock::default() }],
+                ..Superblock::default()
             };
             let applied = ledger.apply(&block, Signatures::Unchecked, &mut |_| {}).expect("a block on top");
             script.roots.push(roots.apply(&applied.changes));

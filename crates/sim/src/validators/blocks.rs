@@ -1,10 +1,11 @@
 //! The life of a validator's blocks: [`replica::life`] says which job may begin, and each takes a time that the seed
 //! determines.
 
-use consensus::{Index, Payload, payload_digest};
+use consensus::{Index, payload_digest};
 use ledger::{ReceiptsTrie, outcome_root};
 use primitives::{Digest, Height, SubBlock, Transaction, verify_transactions};
 use replica::life::Durable;
+use replica::unsealing::SealState;
 use replica::{BlockJob, Foundation, Input, LifeInput};
 
 use super::contracts::trust_own;
@@ -89,7 +90,7 @@ impl SimNetwork {
     }
 
     /// Checks each sub-block once, for all validators.
-    fn checked_once(&mut self, network: &Digest, slot: Index, payload: &Payload) -> SubBlock {
+    pub(super) fn checked_once(&mut self, network: &Digest, slot: Index, payload: &[u8]) -> SubBlock {
         let known = self.checked.entry((slot, payload_digest(payload)));
         let verify = |transactions: &[&Transaction]| verify_transactions(network, transactions);
         known.or_insert_with(|| replica::checked(slot, payload, verify)).clone()
@@ -142,6 +143,7 @@ impl SimNetwork {
         process.changes.insert(height, std::mem::take(&mut applied.changes));
         process.made.insert(height, replica::receipts_with(&applied, &ids));
         let time_ms = Some(process.ledger.time_ms());
+        process.inbox.extend(SealState::of(&process.ledger).map(|seals| Input::Seals(Box::new(seals))));
         process.inbox.push(Input::Applied { height, time_ms });
         let handover = due_handover(&process.ledger, &process.handovers, &process.past);
         self.check_applied(of, &block, &applied);

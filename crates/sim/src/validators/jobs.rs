@@ -5,6 +5,7 @@ use std::sync::Arc;
 use consensus::{Frame, Index, Refused};
 use kernel::Surviving;
 use primitives::{Digest, Height};
+use replica::unsealing::{UnsealDone, UnsealJob, envelopes_of, own_share};
 use replica::{BlockJob, Defect, Effect, Input, Job, LifeInput, Observation, PoolEntry, Reject, StateEffect};
 
 use super::contracts::{check_handed_ethereum, enter_ethereum};
@@ -25,6 +26,8 @@ pub(super) enum Due {
         from: Height,
         to: Height,
     },
+    /// A job of unsealing.
+    Unseal(UnsealJob),
 }
 
 /// Time between two steps of the transfer of a state.
@@ -108,6 +111,16 @@ impl SimNetwork {
                 let seen = Seen { ledger: &process.ledger, newest: process.newest, replica: &process.replica };
                 process.states.on_frame(generation, peer, &bytes, &seen).expect("a disk without faults");
             }
+            Job::Unseal(job) => {
+                let delay = 100 + self.dice.below(2_000);
+                self.later(of, delay, Due::Unseal(job));
+            }
+            Job::Recall { generation, peer, height } => {
+                let keys = process.past.opened_keys(height).expect("readable");
+                if let Some(frame) = keys.filter(|_| generation == process.generation) {
+                    self.transmit(of, order[usize::from(peer)], frame.to_bytes().into());
+                }
+            }
             Job::NextEpoch(height) => {
                 let (genesis, defect) = (self.epoch_zero(of), self.mistake.and_then(Mistake::of_replica));
                 self.kill_at_turn(of);
@@ -180,7 +193,24 @@ impl SimNetwork {
             Due::Block(job) => self.work_on_block(of, job),
             Due::States => self.transfer(of),
             Due::Answer { peer, from, to } => self.answer(of, peer, from, to),
+            Due::Unseal(job) => self.unseal(of, job),
         }
+    }
+
+    fn unseal(&mut self, of: Index, job: UnsealJob) {
+        let network = self.process(of).expect("it runs").ledger.network();
+        let done = match job {
+            UnsealJob::Find(work) => {
+                let envelopes = |slot: Index, payload: &[u8]| envelopes_of(&self.checked_once(&network, slot, payload));
+                UnsealDone::Found(work.perform(envelopes))
+            }
+            UnsealJob::Keys(work) => {
+                let secrets = &self.hosts[usize::from(of)].secrets;
+                UnsealDone::Keys(work.perform(|number| own_share(secrets, &network, number)))
+            }
+        };
+        self.process(of).expect("it runs").inbox.push(Input::Unsealed(done));
+        self.nudge(of);
     }
 
     fn work_on_pool(&mut self, of: Index) {
