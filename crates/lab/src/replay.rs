@@ -168,6 +168,7 @@ impl ReplayCommand {
             time_ms: 0,
             parent_root: Default::default(),
             sub_blocks: vec![SubBlock { native: native.collect(), ..SubBlock::default() }],
+            ..Superblock::default()
         }
     }
 

@@ -93,7 +93,7 @@ fn beat(shared: &Shared) -> Duration {
 
 /// Takes pending transactions for a block.
 pub(crate) fn select_pending(shared: &Shared, mempool: &mut Mempool) -> (Vec<PoolEntry>, ProposedSection) {
-    let mut quota = ledger::Quota::default();
+    let mut quota = mempool.quota();
     let mut admits = |entry: &PoolEntry| entry.fits(&mut quota);
     let most = shared.config.blocks.transactions;
     let mut entries = mempool.take_duties(most.div_ceil(2), &mut admits);

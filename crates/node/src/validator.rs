@@ -124,7 +124,7 @@ pub(crate) fn start(
     let Opened { replica, past, handovers, unproved, certified_durably } = opened;
     shared.seat.handovers.set(handovers.held.clone()).ok();
     shared.seat.certificates.set((genesis.rules.lag, past.certificates.clone())).ok();
-    shared.pool.lock().mempool.set_room(replica.network().sub_block_room());
+    shared.pool.lock().mempool.set_room(replica.network().sub_block_room(), replica.network().committee_max);
     let inbox = Inbox::new();
     let links = Links::open(replica.network(), inbox.sender())?;
     shared.seat.links.send_replace(Present { generation: 0, transport: Arc::downgrade(links.transport()) });

@@ -119,6 +119,8 @@ pub struct Mempool {
     limit: usize,
     /// Bytes that a sub-block has for transactions.
     room: usize,
+    /// Seats of a committee.
+    seats: u32,
     queue: VecDeque<PoolEntry>,
     /// Members' duties, which are taken first.
     duties: VecDeque<PoolEntry>,
@@ -160,6 +162,7 @@ impl Mempool {
         Mempool {
             limit,
             room: usize::MAX,
+            seats: 1,
             queue: VecDeque::new(),
             duties: VecDeque::new(),
             duties_pending: 0,
@@ -185,11 +188,17 @@ impl Mempool {
         self.defect = defect;
     }
 
-    /// Tells the pool how many bytes a sub-block has for transactions. What alone needs more is refused: it would wait
-    /// for ever, and all others behind it.
-    pub fn set_room(&mut self, bytes: usize) {
+    /// Tells the pool how many bytes a sub-block has for transactions, and how many seats a committee has. What alone
+    /// needs more bytes is refused: it would wait for ever, and all others behind it.
+    pub fn set_room(&mut self, bytes: usize, seats: usize) {
         self.room = bytes;
+        self.seats = seats as u32;
         self.ethereum.set_room(bytes);
+    }
+
+    /// The quotas of a sub-block.
+    pub fn quota(&self) -> Quota {
+        Quota::default().of_seats(self.seats)
     }
 
     /// Number of pending native transactions, including those taken and not settled.
@@ -290,7 +299,7 @@ impl Mempool {
         // The usual room is larger than any transaction, and measuring costs time.
         let fits =
             room >= TRANSACTION_BYTES_MAX || borsh::object_length(&entry.transaction).is_ok_and(|bytes| bytes <= room);
-        let is_small = fits && entry.fits(&mut Quota::default());
+        let is_small = fits && entry.fits(&mut self.quota());
         if is_small { Ok(()) } else { Err(Reject::Refused(Refusal::LARGER_THAN_SUB_BLOCK)) }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use consensus::{Index, Payload};
 use kernel::Planted;
-use ledger::{Ledger, Quota};
+use ledger::Ledger;
 use primitives::{Address, Digest, Evidence, Height, SecretKey, Signer, SubBlock, ValidatorPost};
 
 use crate::accusations::Accusations;
@@ -245,7 +245,7 @@ fn restore(pool: &mut Mempool, assembled: Option<Assembled>, now: Now) {
 /// room: what others pay for keeps no vote out, and duties keep no transaction out for ever. Settles of venues come
 /// next, and are not forwarded. What quotas bound has half of the rest before what no quota bounds.
 fn fitting(pool: &mut Mempool, room: usize, count: usize, has_settles: bool, now: Now) -> (Vec<PoolEntry>, usize) {
-    let mut quota = Quota::default();
+    let mut quota = pool.quota();
     let mut fill = |left: &mut usize, entry: &PoolEntry| {
         let bytes = encode(&entry.transaction).len();
         let fits = bytes <= *left && entry.fits(&mut quota);

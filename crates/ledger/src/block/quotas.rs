@@ -5,6 +5,7 @@ use payments::POST_CHECKS_MAX;
 use primitives::venue::{VENUE_SIGNATURES_PER_SUB_BLOCK, VenueOperation};
 use primitives::{HolderState, Operation, SubBlock, Superblock, Transaction, is_lane_duty};
 
+use super::sealed::{ENVELOPES_MAX, envelopes_per_sub_block};
 use crate::places::bridge;
 use crate::places::controls::{FREEZE_ENDS_PER_SUB_BLOCK, HolderStanding};
 use crate::state::Ledger;
@@ -69,10 +70,12 @@ pub enum QuotaKind {
     FreezeEnds,
     /// Posts about the sealing key.
     SealPosts,
+    /// Envelopes, of which a sub-block has a share ([`Quota::of_seats`]).
+    Envelopes,
 }
 
 /// How many kinds there are.
-pub const QUOTA_KINDS: usize = QuotaKind::SealPosts as usize + 1;
+pub const QUOTA_KINDS: usize = QuotaKind::Envelopes as usize + 1;
 
 /// What a sub-block has of each quota, by [`QuotaKind`].
 const QUOTAS: [u32; QUOTA_KINDS] = [
@@ -88,6 +91,7 @@ const QUOTAS: [u32; QUOTA_KINDS] = [
     VENUE_SIGNATURES_PER_SUB_BLOCK,
     FREEZE_ENDS_PER_SUB_BLOCK,
     SEAL_POSTS_PER_SUB_BLOCK,
+    ENVELOPES_MAX,
 ];
 
 impl QuotaKind {
@@ -112,6 +116,7 @@ pub fn quotas_of(transaction: &Transaction, freeze_ends: u32) -> impl Iterator<I
         Operation::Exact { .. } => Some((QuotaKind::Exacts, 1)),
         Operation::ListAsset(_) => Some((QuotaKind::Listings, 1)),
         Operation::SealDuty { .. } => Some((QuotaKind::SealPosts, 1)),
+        Operation::Sealed(_) => Some((QuotaKind::Envelopes, 1)),
         Operation::Session(operation) if operation.ends_offers() => Some((QuotaKind::SessionEnds, 1)),
         Operation::Lane(bytes) if is_lane_duty(bytes) => Some((QuotaKind::LaneDutyChecks, bridge::cost(bytes))),
         Operation::Lane(bytes) => Some((QuotaKind::LaneChecks, bridge::cost(bytes))),
@@ -139,6 +144,12 @@ impl Default for Quota {
 }
 
 impl Quota {
+    /// The same where a committee has so many seats, which share the envelopes of a block.
+    pub fn of_seats(mut self, seats: u32) -> Quota {
+        self.left[QuotaKind::Envelopes as usize] = envelopes_per_sub_block(seats);
+        self
+    }
+
     /// Counts the next transaction of the sub-block, which ends so many offers and holdings; false, and nothing is
     /// counted, if a quota has too little left.
     pub fn admits(&mut self, transaction: &Transaction, freeze_ends: u32) -> bool {
@@ -168,8 +179,9 @@ pub fn freeze_ends(ledger: &Ledger, transaction: &Transaction) -> u32 {
 /// Indices of a block's native transactions that are beyond the quotas of their sub-blocks by the state before,
 /// ascending. A freeze that ends nothing is never among them for what other freezes end.
 pub(crate) fn beyond(ledger: &Ledger, block: &Superblock) -> Vec<u32> {
+    let seats = ledger.validators().terms.committee;
     let of_sub_block = |sub: &SubBlock| {
-        let mut quota = Quota::default();
+        let mut quota = Quota::default().of_seats(seats);
         let mut admits = |one: &Transaction| quota.admits(one, freeze_ends(ledger, one));
         sub.native.iter().map(|transaction| !admits(transaction)).collect::<Vec<bool>>()
     };

@@ -67,13 +67,13 @@ fn what_alone_exceeds_a_sub_block_or_a_quota_is_refused_at_admission() {
     let ledger = ledger(0);
     let mut pool = Mempool::new(8);
     let bytes = borsh::object_length(&pay(1, 0, 1).transaction).expect("plain data");
-    pool.set_room(bytes - 1);
+    pool.set_room(bytes - 1, 4);
     assert_eq!(pool.admit(pay(1, 0, 1), &ledger), refused(Refusal::LARGER_THAN_SUB_BLOCK));
-    pool.set_room(bytes);
+    pool.set_room(bytes, 4);
     assert_eq!(pool.admit(pay(1, 0, 1), &ledger), Ok(()));
     let post = |first: u8| entry(2, Operation::Lane(vec![first; 200].into()));
     let post_bytes = borsh::object_length(&post(1).transaction).expect("plain data");
-    pool.set_room(post_bytes);
+    pool.set_room(post_bytes, 4);
     assert_eq!(pool.admit(post(1), &ledger), refused(Refusal::NO_LANE), "it fits");
     assert_eq!(
         pool.admit(post(primitives::LANE_DUTY), &ledger),

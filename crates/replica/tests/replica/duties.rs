@@ -129,11 +129,11 @@ fn what_no_sub_block_has_room_for_does_not_enter_the_pool() {
     let refused = Err(Reject::Refused(Refusal::LARGER_THAN_SUB_BLOCK));
     // A duty has half of the room.
     for (room, admitted) in [(2 * most - 2, refused), (2 * most - 1, Ok(())), (2 * most, Err(Reject::Waiting))] {
-        pool.set_room(room);
+        pool.set_room(room, 4);
         assert_eq!(pool.admit(duty(&ledger, 1, 1), &ledger), admitted, "{room}");
     }
     let large = entry(&ledger, 2, 1, Operation::Lane(vec![2; 4_096].into()));
-    pool.set_room(ROOM);
+    pool.set_room(ROOM, 4);
     assert_eq!(pool.admit(large, &ledger), refused);
     assert_eq!(pool.admit(pay(&ledger, 1), &ledger), Ok(()));
     assert_eq!(assembled(&mut pool).len(), 2);

@@ -274,6 +274,6 @@ pub(super) fn settings(mistake: Option<Mistake>, tick: u64) -> ReplicaSettings {
 fn pool_of(network: &replica::Network, defect: Planted<replica::Defect>) -> Mempool {
     let mut pool = Mempool::new(POOL);
     pool.plant(defect);
-    pool.set_room(network.sub_block_room());
+    pool.set_room(network.sub_block_room(), network.committee_max);
     pool
 }
