@@ -156,6 +156,7 @@ mod input;
 mod keys;
 mod machine;
 mod mistake;
+mod order;
 mod reader;
 mod reading;
 mod record;

@@ -4,17 +4,15 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use borsh::{BorshDeserialize, BorshSerialize};
 use hashbrown::DefaultHashBuilder;
-use primitives::venue::{
-    FillTree, Horizon, Mandate, MarketId, MarketTerms, OrderNumber, OrderSignature, VenueOperator, VenueOrder,
-    VenueSide,
-};
+use primitives::venue::{FillTree, Horizon, Mandate, MarketId, MarketTerms, OrderNumber, VenueOperator, VenueSide};
 use primitives::{Address, Amount, AssetId, Body, Digest, Height, PublicKey, Sequence};
 
 use crate::expiries::Expiries;
 use crate::facts::{FreezableAsset, OperatorStanding, VenueStanding};
 use crate::input::SessionNumber;
-use crate::refusal::{OrderEnd, OrderRefusal, VenuePause, VenueStop};
-use crate::report::{Acceptance, OrderStanding, VenueFill};
+use crate::order::{Order, OrderProof};
+use crate::refusal::{OrderRefusal, VenuePause, VenueStop};
+use crate::report::VenueFill;
 use crate::settings::VenueSettings;
 
 /// An asset in an account's deposit.
@@ -95,69 +93,6 @@ pub(crate) struct Key {
     pub stale: Option<OrderNumber>,
     /// Orders that are open, or filled and not past.
     pub entries: u32,
-}
-
-/// What an order adds to sums; always what follows from the rest of it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub(crate) struct OrderSums {
-    /// Units that its open lots reserve.
-    pub reserved: u128,
-    /// Whether it counts among its key's entries.
-    pub is_entry: bool,
-    /// Whether it may make an entry on the ledger that is not there yet.
-    pub is_prospective: bool,
-    /// What it weighs in settles of its unsettled fills.
-    pub weight: u64,
-    /// The most bytes that it takes in them.
-    pub bytes: u64,
-}
-
-/// What only a fill needs of an order, and a settle.
-#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub(crate) struct OrderProof {
-    pub digest: Digest,
-    pub signature: OrderSignature,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub(crate) struct Order {
-    pub terms: VenueOrder,
-    pub accepted: Acceptance,
-    pub session: SessionNumber,
-    pub key: u32,
-    /// The certified height at which it came.
-    pub since: Height,
-    /// Lots that the orders which it replaced have executed.
-    pub carried: u32,
-    pub open: u32,
-    pub executed: u32,
-    pub settled: u32,
-    pub bust: u32,
-    /// Fills that are not settled.
-    pub unsettled: u32,
-    /// Quote units and fees of its fills.
-    pub quote: u128,
-    pub fees: i128,
-    pub end: Option<OrderEnd>,
-    /// Whether market data shows it.
-    pub is_shown: bool,
-    /// Whether the certified ledger has an entry of it.
-    pub has_entry: bool,
-    /// The day of which it has a part, if it is too small to pay for its entry.
-    pub spared_on: Option<u64>,
-    pub sums: OrderSums,
-}
-
-impl Order {
-    pub fn standing(&self) -> OrderStanding {
-        let Order { accepted, end: ended, open, executed, settled, bust, .. } = *self;
-        OrderStanding::Taken { accepted, ended, open, executed, settled, bust }
-    }
-
-    /// Whether nothing about it can change any more, up to its being forgotten.
-    pub fn is_final(&self) -> bool {
-        self.end.is_some() && self.unsettled == 0 && !self.sums.is_entry
-    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
@@ -432,6 +367,8 @@ impl Core {
         let exposures = &mut self.keys[key as usize].exposures;
         let at = exposures.binary_search_by_key(&asset, |of| of.asset);
         let at = at.unwrap_or_else(|at| {
+            // A key has few, and there are many keys.
+            exposures.reserve_exact(1);
             exposures.insert(at, Exposure { asset, open: 0, owed: 0 });
             at
         });
@@ -445,7 +382,7 @@ impl Core {
             _ => None,
         };
         let mut slots: Vec<u32> = self.key(key).numbers.values().filter_map(open).collect();
-        slots.sort_unstable_by_key(|slot| self.order(*slot).accepted.id);
+        slots.sort_unstable_by_key(|slot| self.order(*slot).id);
         slots
     }
 }

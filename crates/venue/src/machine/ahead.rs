@@ -63,6 +63,6 @@ pub(super) fn look_ahead(machine: &VenueMachine, inputs: &[VenueInput]) {
     for (market, owner, slot) in slots.iter().flatten() {
         let order = core.order(*slot);
         let rests = machine.book(*market).is_some_and(|book| book.holds(*owner, *slot));
-        black_box((order.open, order.sums.is_entry, rests));
+        black_box((order.open, order.sums().is_entry, rests));
     }
 }

@@ -6,9 +6,9 @@ use primitives::venue::{ORDER_LISTS_RULES, OrderSignature};
 use super::VenueMachine;
 use super::outbox::{is_operator, operator};
 use crate::mistake::VenueMistake;
+use crate::order::Order;
 use crate::refusal::VenuePause;
 use crate::settings::{FILL_BYTES, FILL_WEIGHT, ORDER_BYTES_MAX, PATH_BYTES_MAX, SETTLE_BYTES, entry_weight};
-use crate::state::Order;
 
 /// What more fills would add to what is unsettled, at most.
 #[derive(Clone, Copy, Default)]
@@ -37,7 +37,7 @@ impl VenueMachine {
 
     /// What an order weighs in the settle of its unsettled fills.
     pub(super) fn order_weight(&self, slot: u32, order: &Order) -> u64 {
-        match order.unsettled {
+        match order.fills().unsettled {
             0 => 0,
             _ if order.has_entry => entry_weight(0),
             _ => entry_weight(order.terms.expiry.saturating_sub(order.since)) + self.path_bytes(slot) as u64,
@@ -48,7 +48,7 @@ impl VenueMachine {
     /// twice: they may stand in more than one settle. Twice is enough on average, since only the first order of a
     /// queue trades, and one behind it becomes the first only when those before it have ended.
     pub(super) fn order_bytes(&self, slot: u32, order: &Order) -> u64 {
-        match order.unsettled {
+        match order.fills().unsettled {
             0 => 0,
             some => u64::from(some.min(2)) * self.bytes_in_settle(slot) as u64,
         }

@@ -106,7 +106,7 @@ fn check_fees(machine: &VenueMachine, order: &VenueOrder, market: &Market) -> Re
 fn check_room(machine: &VenueMachine, at: u32, stead: Option<u32>) -> Result<(), OrderRefusal> {
     let most = machine.core.settings.limits.entries_of_key;
     // An order whose place is taken is no entry any more, unless it was filled.
-    let freed = stead.is_some_and(|old| machine.core.order(old).executed == 0);
+    let freed = stead.is_some_and(|old| machine.core.order(old).fills().executed == 0);
     let entries = machine.core.key(at).entries - u32::from(freed);
     unless(OrderRefusal::TooManyEntries(most), entries < most)?;
     let entries = machine.core.standing.map_or(u64::MAX, |standing| standing.entries);
@@ -124,7 +124,7 @@ fn check_cover(
     stead: Option<u32>,
 ) -> Result<(), OrderRefusal> {
     let (asset, needed) = machine.reserve(order, lots).ok_or(OrderRefusal::Size)?;
-    let freed = stead.map_or(0, |old| machine.core.order(old).sums.reserved);
+    let freed = stead.map_or(0, |old| machine.core.order(old).sums().reserved);
     let available = machine.available(machine.core.key(at).account, asset).saturating_add_unsigned(freed);
     let (available, is_covered) = against(available, needed);
     unless(OrderRefusal::Funds { asset, available, needed: shown(needed) }, is_covered)?;

@@ -8,8 +8,9 @@ use primitives::{Amount, AssetId, Height};
 
 use super::VenueMachine;
 use crate::mistake::VenueMistake;
+use crate::order::OrderSums;
 use crate::refusal::OrderEnd;
-use crate::state::{Core, OrderSums, Pending};
+use crate::state::{Core, Pending};
 
 /// Adds a difference to a sum that cannot become negative.
 fn shift(sum: &mut u128, before: u128, after: u128) {
@@ -38,12 +39,12 @@ impl VenueMachine {
         let is_open = order.end.is_none();
         let lots = if is_open { order.open } else { 0 };
         let reserved = self.reserve(terms, lots).map_or(0, |(_, units)| units);
-        let is_dead = order.unsettled == 0 && terms.number < self.core.key(order.key).floor;
+        let is_dead = order.fills().unsettled == 0 && terms.number < self.core.key(order.key).floor;
         let is_past = self.core.horizon.as_ref().is_some_and(|horizon| horizon.is_past(terms.expiry));
         OrderSums {
             reserved: if is_open { reserved } else { 0 },
-            is_entry: is_open || (order.executed > 0 && !is_past && !is_dead),
-            is_prospective: !order.has_entry && (is_open || order.unsettled > 0),
+            is_entry: is_open || (order.fills().executed > 0 && !is_past && !is_dead),
+            is_prospective: !order.has_entry && (is_open || order.fills().unsettled > 0),
             weight: self.order_weight(slot, order),
             bytes: self.order_bytes(slot, order),
         }
@@ -52,12 +53,12 @@ impl VenueMachine {
     /// Brings the sums up to date with an order that has changed.
     pub(super) fn refresh(&mut self, slot: u32) {
         let order = self.core.order(slot);
-        let (before, after, at, expiry) = (order.sums, self.sums_of(slot), order.key, order.terms.expiry);
+        let (before, after, at, expiry) = (order.sums(), self.sums_of(slot), order.key, order.terms.expiry);
         if before == after {
             return;
         }
         let asset = self.debited_asset(slot);
-        self.core.order_mut(slot).sums = after;
+        self.core.order_mut(slot).set_sums(&after);
         let account = self.core.key(at).account;
         shift(&mut self.core.holding_mut(account, asset).open, before.reserved, after.reserved);
         shift(&mut self.core.exposure_mut(at, asset).open, before.reserved, after.reserved);
@@ -133,7 +134,7 @@ impl VenueMachine {
         }
         let mut slots: Vec<u32> = keys.iter().flat_map(|key| self.core.open_orders(*key)).collect();
         slots.retain(|slot| self.debited_asset(*slot) == asset);
-        slots.sort_unstable_by_key(|slot| self.core.order(*slot).accepted.id);
+        slots.sort_unstable_by_key(|slot| self.core.order(*slot).id);
         while let Some(newest) = slots.pop().filter(|_| available(self) < 0) {
             self.end(newest, OrderEnd::Uncovered);
         }

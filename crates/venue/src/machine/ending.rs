@@ -78,7 +78,7 @@ impl VenueMachine {
     /// Lowers the total lots of an order, which keeps its place.
     fn reduce(&mut self, session: SessionNumber, slot: u32, keeps: u32) {
         let order = self.core.order(slot);
-        let (market, tick, before, id) = (order.terms.market, order.terms.tick, order.open, order.accepted.id);
+        let (market, tick, before, id) = (order.terms.market, order.terms.tick, order.open, order.id);
         let owner = self.core.owner_of(order.key).owner.expect("it has an order in a book");
         let command = Replacement { owner, reference: slot, new_reference: slot, tick, lots: keeps };
         if let Err(why) = self.run(market, &Command::Replace(command)) {
@@ -150,7 +150,7 @@ impl VenueMachine {
     /// An order has ended in its book: tells it.
     pub(super) fn finish(&mut self, slot: u32, why: OrderEnd) {
         let order = self.core.order_mut(slot);
-        let (lots, id, market) = (order.open, order.accepted.id, order.terms.market);
+        let (lots, id, market) = (order.open, order.id, order.terms.market);
         let was_shown = std::mem::take(&mut order.is_shown);
         self.close(slot, why);
         if was_shown {

@@ -11,9 +11,10 @@ use super::{VenueMachine, book_side};
 use crate::checked::ArrivingOrder;
 use crate::input::SessionNumber;
 use crate::mistake::VenueMistake;
+use crate::order::{Order, OrderProof};
 use crate::refusal::{OrderEnd, OrderRefusal};
-use crate::report::{Acceptance, MarketEvent, ReportKind};
-use crate::state::{Order, OrderProof, OrderSums, Remembered};
+use crate::report::{MarketEvent, ReportKind};
+use crate::state::Remembered;
 
 /// What an order of a key is for the book.
 fn book_order(owner: u32, slot: u32, order: &VenueOrder) -> NewOrder {
@@ -75,7 +76,7 @@ impl VenueMachine {
         match key.numbers.get(&number) {
             Some(Remembered::Taken(_)) if self.has(VenueMistake::RetryIsNew) => None,
             Some(Remembered::Taken(slot)) if is_same(&self.core.order_proof(*slot).digest) => {
-                Some(ReportKind::Accepted(self.core.order(*slot).accepted))
+                Some(ReportKind::Accepted(self.core.order(*slot).accepted()))
             }
             Some(Remembered::Refused(of)) if is_same(&of.0) => Some(ReportKind::Refused(of.1)),
             Some(Remembered::Overtaken) => Some(ReportKind::Refused(OrderRefusal::Overtaken)),
@@ -137,28 +138,9 @@ impl VenueMachine {
     /// A new order in its slot, not yet in the book.
     fn arriving(&mut self, session: SessionNumber, at: u32, signed: &ArrivingOrder, carried: u32) -> u32 {
         let id = self.core.last_id + 1;
-        let lots = signed.order.lots - carried;
         let spared_on = spare(self, at, &signed.order);
-        let order = Order {
-            terms: signed.order,
-            accepted: Acceptance { id, lots, replaces: None, keeps_place: false },
-            session,
-            key: at,
-            since: self.core.height(),
-            carried,
-            open: lots,
-            executed: 0,
-            settled: 0,
-            bust: 0,
-            unsettled: 0,
-            quote: 0,
-            fees: 0,
-            end: None,
-            is_shown: false,
-            has_entry: false,
-            spared_on,
-            sums: OrderSums::default(),
-        };
+        let mut order = Order::new(signed.order, id, session, at, self.core.height(), carried);
+        order.set_spared_on(spared_on);
         self.take_slot(order, OrderProof { digest: signed.digest, signature: signed.signature.clone() })
     }
 
@@ -189,7 +171,7 @@ impl VenueMachine {
     /// The order is taken: it has its id, its number and its first answer.
     fn accept(&mut self, slot: u32) {
         let order = self.core.order(slot);
-        let (at, accepted, terms) = (order.key, order.accepted, order.terms);
+        let (at, accepted, terms) = (order.key, order.accepted(), order.terms);
         self.core.last_id = accepted.id;
         self.core.untils.extend(terms.until_ms.map(|until| (until, slot)));
         self.remember(at, terms.number, Remembered::Taken(slot));
@@ -201,7 +183,7 @@ impl VenueMachine {
         let order = self.core.order(slot);
         let (at, terms) = (order.key, order.terms);
         if order.end.is_none() && !order.is_shown {
-            let (id, lots) = (order.accepted.id, order.open);
+            let (id, lots) = (order.id, order.open);
             self.core.order_mut(slot).is_shown = true;
             self.show(terms.market, MarketEvent::Added { id, side: terms.side, tick: terms.tick, lots });
         }
@@ -238,8 +220,7 @@ impl VenueMachine {
         let owner = self.owner(at);
         let carried = if self.has(VenueMistake::ReplaceForgetsExecuted) { 0 } else { executed };
         let slot = self.arriving(session, at, signed, carried);
-        let accepted = &mut self.core.order_mut(slot).accepted;
-        accepted.replaces = Some(number);
+        self.core.order_mut(slot).replaces = Some(number);
         let lots = order.lots + (executed - carried);
         let command = Replacement { owner, reference: old, new_reference: slot, tick: order.tick, lots };
         if let Err(why) = self.run(order.market, &Command::Replace(command)) {
@@ -256,18 +237,18 @@ impl VenueMachine {
     /// Lots that an order and those that it replaced have executed.
     pub(super) fn executed_of(&self, slot: u32) -> u32 {
         let order = self.core.order(slot);
-        order.carried + order.executed
+        order.carried + order.fills().executed
     }
 
     /// The new order has taken the place of the old one, or a place at the end of another queue.
     fn take_over(&mut self, old: u32, slot: u32) {
         let keeps_place = self.is_place_kept();
         let order = self.core.order_mut(slot);
-        order.accepted.keeps_place = keeps_place;
-        let (number, id, lots) = (order.terms.number, order.accepted.id, order.open);
+        order.keeps_place = keeps_place;
+        let (number, id, lots) = (order.terms.number, order.id, order.open);
         let market = order.terms.market;
         let before = self.core.order_mut(old);
-        let (old_id, was_shown) = (before.accepted.id, std::mem::take(&mut before.is_shown));
+        let (old_id, was_shown) = (before.id, std::mem::take(&mut before.is_shown));
         if was_shown && keeps_place {
             self.show(market, MarketEvent::Renamed { id: old_id, to: id, lots });
             self.core.order_mut(slot).is_shown = true;

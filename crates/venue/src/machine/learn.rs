@@ -168,13 +168,13 @@ pub(super) fn learn_fate(machine: &mut VenueMachine, pending: &Pending, height: 
     for side in [VenueSide::Buy, VenueSide::Sell] {
         let slot = pending.slot(side);
         let order = machine.core.order_mut(slot);
-        order.unsettled -= 1;
+        order.fills_mut().unsettled -= 1;
         match fate {
             FillFate::Applied => {
-                order.settled += lots;
+                order.fills_mut().settled += lots;
                 order.has_entry = true;
             }
-            FillFate::Bust(_) => order.bust += lots,
+            FillFate::Bust(_) => order.fills_mut().bust += lots,
         }
         machine.refresh(slot);
         machine.report_order(slot, ReportKind::Settled { index, height, fate });

@@ -20,9 +20,10 @@ pub(super) fn execute(
     for slot in [maker, taker] {
         let order = machine.core.order_mut(slot);
         order.open -= lots;
-        order.executed += lots;
-        order.unsettled += 1;
-        order.quote += u128::from(pending.fill.quote);
+        let fills = order.fills_mut();
+        fills.executed += lots;
+        fills.unsettled += 1;
+        fills.quote += u128::from(pending.fill.quote);
     }
     charge(machine, buyer, pending.fill.terms.fee_buy);
     charge(machine, seller, pending.fill.terms.fee_sell);
@@ -39,7 +40,7 @@ pub(super) fn execute(
     for (slot, side) in [(maker, maker_side), (taker, taker_side)] {
         machine.made.push(Made::Executed(machine.fills.len() - 1, side));
         let order = machine.core.order(slot);
-        let (id, is_shown, is_filled) = (order.accepted.id, order.is_shown, order.open == 0);
+        let (id, is_shown, is_filled) = (order.id, order.is_shown, order.open == 0);
         if is_shown {
             machine.show(market, MarketEvent::Executed { id, lots, tick, trade: fill.index });
         }
@@ -54,9 +55,10 @@ pub(super) fn execute(
 }
 
 fn charge(machine: &mut VenueMachine, slot: u32, fee: i64) {
-    machine.core.order_mut(slot).fees += i128::from(fee);
-    let order = machine.core.order(slot);
-    debug_assert!(is_within_cap(order.quote, order.fees, order.terms.fee_cap_ppm), "fees stay within the cap");
+    let order = machine.core.order_mut(slot);
+    let (cap, fills) = (order.terms.fee_cap_ppm, order.fills_mut());
+    fills.fees += i128::from(fee);
+    debug_assert!(is_within_cap(fills.quote, fills.fees, cap), "fees stay within the cap");
 }
 
 fn fill_of(machine: &VenueMachine, buyer: u32, seller: u32, taker: VenueSide, tick: u32, lots: u32) -> Pending {
@@ -88,7 +90,7 @@ fn party(machine: &VenueMachine, slot: u32) -> FillParty {
         number: order.terms.number,
         account: machine.core.owner_of(order.key).address,
         session: order.session,
-        id: order.accepted.id,
+        id: order.id,
         left: order.open,
     }
 }

@@ -220,7 +220,7 @@ impl VenueMachine {
         let of = self.markets.get(&market)?;
         let sides = [(VenueSide::Buy, matching::Side::Buy), (VenueSide::Sell, matching::Side::Sell)];
         let resting = |(party, tick, lots): (matching::Party, u32, u32), side| {
-            let id = self.core.order(party.reference).accepted.id;
+            let id = self.core.order(party.reference).id;
             RestingOrder { id, side, tick, lots }
         };
         let orders = sides.into_iter().flat_map(|(side, book)| of.book.resting(book).map(move |at| resting(at, side)));

@@ -187,7 +187,7 @@ fn settle_of(machine: &VenueMachine, first: usize, to: usize) -> Settle {
 fn settled_order(machine: &VenueMachine, slot: u32) -> SettledOrder {
     let order = machine.core.order(slot);
     let was_sent = machine.has(VenueMistake::SignatureLeftOut) && !machine.core.signers.is_empty();
-    let has_entry = order.has_entry || (was_sent && order.executed > 0);
+    let has_entry = order.has_entry || (was_sent && order.fills().executed > 0);
     let is_shown = !has_entry || machine.core.signs_all;
     let signature = &machine.core.order_proof(slot).signature;
     let signature = if is_shown { signature.clone() } else { OrderSignature::Entered };

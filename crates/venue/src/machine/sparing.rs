@@ -49,10 +49,12 @@ pub(super) fn unspare(machine: &mut VenueMachine, slot: u32) {
     let today = day(machine);
     let order = machine.core.order_mut(slot);
     let at = order.key;
-    if order.executed > 0 {
+    if order.fills().executed > 0 {
         return;
     }
-    if let Some(day) = order.spared_on.take().filter(|day| *day == today) {
+    let spared_on = order.spared_on();
+    order.set_spared_on(None);
+    if let Some(day) = spared_on.filter(|day| *day == today) {
         let cost = machine.core.settings.entry_fees();
         count_spared(machine, at, day, |spared| spared.saturating_sub(cost));
     }
