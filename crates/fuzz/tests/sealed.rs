@@ -1,7 +1,8 @@
-//! What is inside envelopes, envelopes, and frames about opened ones. The seeds are the vectors of `docs/sealed-vectors.json`.
+//! What is inside envelopes, envelopes, and frames about opened ones. The seeds are the vectors of
+//! `docs/sealed-vectors.json`.
 
 use fuzz::Target;
-use primitives::Digest;
+use primitives::{Digest, EnvelopeBytes, Operation};
 use replica::UnsealFrame;
 use sealing::{BoxSize, Envelope, Label, OpeningKey, SealedText};
 use serde_json::Value;
@@ -44,6 +45,23 @@ fn points_and_keys() {
         let point = bytes.try_into().map_err(|_| "another length".to_string())?;
         Envelope::new(BoxSize::Small, point, vec![0; 512]).map_err(|fault| fault.to_string())?;
         Ok("a point".into())
+    });
+}
+
+/// What a block has of an envelope. The seeds are envelopes of each size.
+#[test]
+fn envelopes_of_a_block() {
+    let seed = |of: &Value| {
+        let point = unhex(&of["point"]).try_into().expect("96 bytes");
+        let envelope = EnvelopeBytes::new(1, point, unhex(&of["box"]).into()).expect("a size");
+        borsh::to_vec(&Operation::Sealed(Box::new(envelope))).expect("memory")
+    };
+    Target::new("sealed-envelope", made().iter().map(seed).collect()).run(|bytes| {
+        let operation: Operation = borsh::from_slice(bytes).map_err(|fault| fault.to_string())?;
+        assert_eq!(borsh::to_vec(&operation).expect("memory"), bytes, "a second encoding");
+        let Operation::Sealed(envelope) = operation else { return Ok("another operation".into()) };
+        assert_eq!(envelope.sealed().len(), envelope.size().bytes());
+        Ok(format!("an envelope, {}", if Envelope::parse(&envelope).is_ok() { "with a point" } else { "without one" }))
     });
 }
 

@@ -25,8 +25,8 @@ mod terms;
 pub use block::{
     ACCUSATIONS_PER_SUB_BLOCK, Applied, Attached, AttachedTrade, AttachedViolation, ENVELOPES_MAX,
     EXACTS_PER_SUB_BLOCK, Fault, LANE_CHECKS_PER_SUB_BLOCK, LANE_DUTY_CHECKS_PER_SUB_BLOCK, LISTINGS_PER_SUB_BLOCK,
-    NextBatch, OpenedEnvelope, OpenedOperation, Opening, OpeningRules, POLICY_SIGNATURES_PER_SUB_BLOCK, QUOTA_KINDS,
-    Quota, QuotaKind, Quote, QuoteError, Reservations, ReserveError, SEAL_POSTS_PER_SUB_BLOCK,
+    NextBatch, OpenedEnvelope, OpenedEnvelopes, OpenedOperation, OpeningRules, POLICY_SIGNATURES_PER_SUB_BLOCK,
+    QUOTA_KINDS, Quota, QuotaKind, Quote, QuoteError, Reservations, ReserveError, SEAL_POSTS_PER_SUB_BLOCK,
     SESSION_ENDS_PER_SUB_BLOCK, STAKES_PER_SUB_BLOCK, Signatures, Stage, TYPED_DATA_PER_SUB_BLOCK, Unsealing,
     are_envelopes_sound, envelopes_per_sub_block, freeze_ends, opened, quotas_of, spending,
 };

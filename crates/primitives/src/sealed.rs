@@ -41,11 +41,11 @@ const POLICY_ID_CONTEXT: &str = "walras 2026 sealed policy transaction id v1";
 /// How large a box is. Who sees an envelope sees this, and not how many operations it holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, BorshSerialize, BorshDeserialize)]
 pub enum BoxSize {
-    /// 512 bytes: some three orders.
+    /// 512 bytes: two offers.
     Small,
-    /// 2,048 bytes: some twelve.
+    /// 2,048 bytes: eleven.
     Middle,
-    /// 8,192 bytes: 32 orders.
+    /// 8,192 bytes: 32.
     Large,
 }
 

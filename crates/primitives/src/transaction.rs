@@ -494,20 +494,4 @@ impl Operation {
         };
         self.row().fees + beyond
     }
-
-    /// What it is for, if it says so.
-    pub fn reference(&self) -> Option<&Reference> {
-        match self {
-            Operation::PayReferenced { reference, .. }
-            | Operation::IssueReferenced { reference, .. }
-            | Operation::SetHolder { reference, .. } => Some(reference),
-            Operation::Recover(recovery) => Some(&recovery.reference),
-            _ => None,
-        }
-    }
-
-    /// Its `type` in JSON.
-    pub fn name(&self) -> &'static str {
-        self.row().name
-    }
 }

@@ -23,6 +23,9 @@
 //!   group.
 //! - *Text*. A count of at most 32, signed operations behind their lengths, and zeros up to the size of the box. A
 //!   text that is not of this form is garbage: its sender pays for it, and it does nothing.
+//! - *Inside*. Each operation is signed for its envelope: for the payer and the number ([`primitives::Enclosure`]). An
+//!   ed25519 key signs other bytes than those of a plain transaction. A wallet signs typed data with another name and
+//!   salt in its domain. So opened bytes count nowhere else, and what is plain counts in no envelope.
 //!
 //! H₁ is RFC 9380 for G1 under a tag that signs nothing else. The element of the target group is hashed as 576 bytes:
 //! the twelve coefficients big-endian, the lowest first. Libraries disagree in this order; `docs/sealed-vectors.json`

@@ -1,5 +1,5 @@
 use blst::min_sig::SecretKey as Scalar;
-use primitives::{Address, AssetId, Body, Digest, Operation, SecretKey, Transaction};
+use primitives::{Address, AssetId, Body, Digest, Enclosure, Operation, Price, SecretKey, Transaction};
 use proptest::prelude::*;
 
 use super::*;
@@ -26,14 +26,26 @@ fn terms() -> EnvelopeTerms {
     EnvelopeTerms { network: NETWORK, signer, key: 4, payer: Address([2; 20]), sequence: 9, until: 300 }
 }
 
-fn signed(sequence: u64, operation: Operation) -> Transaction {
+/// The envelope of [`terms`], for which what is in it is signed.
+fn within() -> Enclosure {
+    Enclosure { payer: terms().payer, sequence: terms().sequence }
+}
+
+fn signed(sequence: u64, operation: Operation, within: &Enclosure) -> Transaction {
     let body = Body { chain: 1, account: Address([4; 20]), sequence, until: 250, operation };
-    body.sign(&NETWORK, &SecretKey::from_seed([3; 32]))
+    body.sign_sealed(&NETWORK, within, &SecretKey::from_seed([3; 32]))
+}
+
+fn order() -> Operation {
+    Operation::offer(AssetId(1), AssetId(0), 10_000, Price::ONE)
+}
+
+fn text_for(operations: usize, within: &Enclosure) -> SealedText {
+    SealedText((0..operations as u64).map(|sequence| signed(sequence, order(), within)).collect())
 }
 
 fn text(operations: usize) -> SealedText {
-    let order = |sequence| signed(sequence, Operation::Pay { to: Address([5; 20]), asset: AssetId(1), amount: 7 });
-    SealedText((0..operations as u64).map(order).collect())
+    text_for(operations, &within())
 }
 
 fn sealed(operations: usize) -> (Scalar, Envelope, Label) {
@@ -53,8 +65,28 @@ fn the_committee_opens_what_is_sealed_to_it() {
         let again = Envelope::new(envelope.size(), *envelope.point(), envelope.sealed().to_vec());
         assert_eq!(again, Ok(envelope));
     }
-    let sizes = [0, 3, 12, 32].map(|operations| sealed(operations).1.size());
-    assert!(sizes.is_sorted() && sizes[0] == BoxSize::Small, "{sizes:?}");
+    let sizes = [0, 2, 3, 11, 12, 32].map(|operations| sealed(operations).1.size());
+    let [small, middle, large] = BoxSize::ALL;
+    assert_eq!(sizes, [small, small, middle, middle, large, large]);
+}
+
+/// The bytes of a block are those of the envelope, and the terms of both are the same.
+#[test]
+fn an_envelope_goes_through_a_block() {
+    let (_, envelope, label) = sealed(3);
+    let bytes = envelope.to_bytes(terms().key);
+    assert_eq!(Envelope::parse(&bytes), Ok(envelope));
+    let body = Body {
+        chain: 1,
+        account: terms().payer,
+        sequence: terms().sequence,
+        until: terms().until,
+        operation: Operation::Sealed(Box::new(bytes)),
+    };
+    let sent = body.sign(&NETWORK, &SecretKey::from_seed([1; 32]));
+    let (bytes, name) = sent.envelope().expect("it is one");
+    assert_eq!(name.enclosure, within());
+    assert_eq!(EnvelopeTerms::of(NETWORK, bytes, &name, sent.body.until).label(bytes.size(), &bytes.point), label);
 }
 
 #[test]
@@ -170,7 +202,7 @@ fn keys_of_a_block_are_checked_at_once() {
 #[test]
 fn too_many_and_too_long_are_refused() {
     assert_eq!(text(33).padded(), Err(SealFault::TooMany(33)));
-    let long = SealedText(vec![signed(0, Operation::Lane(vec![0; 9_000].into()))]);
+    let long = SealedText(vec![signed(0, Operation::Lane(vec![0; 9_000].into()), &within())]);
     assert!(matches!(long.padded(), Err(SealFault::TooLong(9_000..))));
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,10 @@ import pytest
 from blake3 import blake3
 from py_arkworks_bls12381 import GT, G1Point, G2Point
 
+from walras.client.encoding import Body, Signed
+from walras.client.operations import CreateOffer
 from walras.sealing import (
+    Enclosure,
     Envelope,
     EnvelopeTerms,
     is_opening_key,
@@ -88,6 +92,20 @@ def test_another_library_opens_it(made: dict[str, Any]) -> None:
         at += 2 + length
     assert operations == [unhex(one) for one in made["operations"]]
     assert not any(text[at:])
+
+
+@pytest.mark.parametrize("inside", VECTORS["inside"])
+def test_what_is_inside_is_signed_for_its_envelope(inside: dict[str, str]) -> None:
+    within = Enclosure(unhex(inside["network"]), unhex(inside["payer"]), int(inside["sequence"]))
+    encoded = unhex(inside["body"])
+    account = "0x" + encoded[8:28].hex()
+    body = Body(31337, account, 9, 250, CreateOffer(1, 0, 10_000, Decimal(1)))
+    assert body.encode() == encoded
+    assert within.signing_bytes(body) == unhex(inside["signing_bytes"])
+    assert within.salt() == unhex(inside["salt"])
+    assert within.typed_hash(body) == unhex(inside["hash"])
+    signed = Signed(unhex(inside["transaction"]))
+    assert within.id_of(signed) == inside["id"] != signed.id
 
 
 @pytest.mark.parametrize("refused", VECTORS["refused_points"])

@@ -143,7 +143,7 @@ export const sessionPossessionBytes = (network: string, account: string, slot: n
 export const signingBytes = (body: Body, network: string): Uint8Array => concatBytes(SIGNED_TAG, fromHex(network), encodeBody(body));
 
 /** What an Ethereum wallet signs (EIP-712). */
-export function typedDataOf(body: Body, network: string): TypedData {
+export function typedDataOf(body: Body, network: string, name = "Walras"): TypedData {
   const { kind, ...given } = body.operation;
   const usual = Object.entries(USUAL).filter(([name]) => OPERATIONS[kind].fields.some((one) => one.name === name));
   const values = { ...Object.fromEntries(usual), ...given };
@@ -151,16 +151,16 @@ export function typedDataOf(body: Body, network: string): TypedData {
   const plain = (all: readonly OperationField[]) => all.map(({ name, type }) => field(name, type));
   const lists = fields.filter(({ of }) => of !== undefined).map((one) => [one.of ?? "", plain(listed(one))] as const);
   const message = { account: body.account, sequence: String(body.sequence), until: String(body.until), ...inText(values) };
-  return structure(kind, { [kind]: [...numbers, ...plain(fields)], ...Object.fromEntries(lists) }, message, { chain: body.chain, network });
+  return structure(kind, { [kind]: [...numbers, ...plain(fields)], ...Object.fromEntries(lists) }, message, { chain: body.chain, network, name });
 }
 
 /** Typed data of a network: a structure, and those of its lists. */
-export function structure(kind: string, types: Record<string, Field[]>, message: TypedData["message"], of: { chain: bigint; network: string }): TypedData {
+export function structure(kind: string, types: Record<string, Field[]>, message: TypedData["message"], of: { chain: bigint; network: string; name?: string }): TypedData {
   const domain = [field("name", "string"), field("version", "string"), field("chainId", "uint256"), field("salt", "bytes32")];
   return {
     types: { EIP712Domain: domain, ...types },
     primaryType: kind,
-    domain: { name: "Walras", version: "1", chainId: Number(of.chain), salt: of.network },
+    domain: { name: of.name ?? "Walras", version: "1", chainId: Number(of.chain), salt: of.network },
     message,
   };
 }

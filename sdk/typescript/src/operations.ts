@@ -108,6 +108,8 @@ export type Operation =
   | { kind: "SetHolder"; asset: number; holder: string; state: "frozen" | "open"; referenceKind: "text" | "uuid" | "message" | "number"; reference: string }
   /** Moves units of a holder who has been frozen for 86400 heights; only the issuer of a recoverable asset can. Since rules 17. */
   | { kind: "Recover"; asset: number; from: string; to: string; amount: bigint; referenceKind: "text" | "uuid" | "message" | "number"; reference: string }
+  /** Brings an envelope: signed orders that nobody reads before their block is decided. An ed25519 key signs it. Since rules 21. */
+  | { kind: "Sealed"; key: bigint; size: number; point: string; sealed: string }
   /** Opens a venue, which the sender owns. */
   | { kind: "VenueOpen"; venue: number; operator: string; reportKey: string; feeCapPpm: number; bond: bigint }
   /** Lists a market. */
@@ -461,6 +463,15 @@ export const OPERATIONS: Record<Operation["kind"], { code: readonly number[]; fi
       { name: "reference", type: "bytes", form: "bytes" },
     ],
   },
+  Sealed: {
+    code: [32],
+    fields: [
+      { name: "key", type: "uint64", form: "u64" },
+      { name: "size", type: "uint8", form: "u8" },
+      { name: "point", type: "bytes", form: "bytes" },
+      { name: "sealed", type: "bytes", form: "bytes" },
+    ],
+  },
   VenueOpen: {
     code: [11, 0],
     fields: [
@@ -654,6 +665,7 @@ export type OperationBody =
   | { type: "vote"; proposal: string; word: "no" | "yes" }
   | { type: "set_holder"; asset: string; account: string; state: "frozen" | "open"; reference_kind: "text" | "uuid" | "message" | "number"; reference: string }
   | { type: "recover"; asset: string; from: string; to: string; amount: string; reference_kind: "text" | "uuid" | "message" | "number"; reference: string }
+  | { type: "sealed"; key: string; size: number; point: string; sealed: string }
   | { type: "venue"; action: "open"; venue: number; operator: { account: string; report_key: string }; fee_cap_ppm: number; bond: string }
   | { type: "venue"; action: "list"; venue: number; market: number; terms: { base: string; quote: string; lot_units: string; tick_units: string; lots_max: number; fee_cap_ppm: number; penalty: string } }
   | { type: "venue"; action: "fence"; venue: number; incarnation: number }

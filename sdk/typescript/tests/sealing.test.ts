@@ -2,8 +2,9 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";
-import { SealError, isOpeningKey, labelOf, open, padded, seal, unpadded } from "../src/sealing.js";
-import { fromHex, toHex } from "../src/typed.js";
+import { Signed, encodeBody, type Body } from "../src/encoding.js";
+import { SealError, isOpeningKey, labelOf, open, padded, saltOf, seal, sealedIdOf, sealedSigningBytes, sealedTypedData, unpadded } from "../src/sealing.js";
+import { fromHex, hashTypedData, toHex } from "../src/typed.js";
 
 type Made = {
   terms: { network: string; signer: string; key: string; payer: string; sequence: string; until: string };
@@ -16,7 +17,8 @@ type Made = {
   opening_key: string;
   box: string;
 };
-type Vectors = { made: Made[]; refused_points: { what: string; bytes: string; why: string }[]; refused_texts: { text: string; why: string }[] };
+type Inside = Record<"network" | "payer" | "sequence" | "by" | "secret" | "body" | "signing_bytes" | "domain_name" | "salt" | "hash" | "transaction" | "id", string>;
+type Vectors = { inside: Inside[]; made: Made[]; refused_points: { what: string; bytes: string; why: string }[]; refused_texts: { text: string; why: string }[] };
 
 const vectors = JSON.parse(readFileSync(new URL("../../../../docs/sealed-vectors.json", import.meta.url), "utf8")) as Vectors;
 const termsOf = ({ terms }: Made) => ({
@@ -48,6 +50,23 @@ test("the committee's signature opens it, and another's does not", () => {
   const [label, theirs] = [fromHex(one.label), fromHex(other.opening_key)];
   assert.ok(!isOpeningKey(fromHex(one.committee), label, theirs));
   assert.throws(() => open(envelopeOf(one), label, theirs), SealError);
+});
+
+test("what is inside is signed for its envelope", () => {
+  assert.equal(vectors.inside.length, 3);
+  for (const inside of vectors.inside) {
+    const within = { network: fromHex(inside.network), payer: fromHex(inside.payer), sequence: BigInt(inside.sequence) };
+    const account = toHex(fromHex(inside.body).slice(8, 28));
+    const body: Body = { chain: 31337n, account, sequence: 9n, until: 250n, operation: { kind: "CreateOffer", sell: 1, buy: 0, amount: 10_000n, limit: "1" } };
+    assert.equal(toHex(encodeBody(body)), inside.body);
+    assert.equal(toHex(sealedSigningBytes(within, body)), inside.signing_bytes);
+    assert.equal(toHex(saltOf(within)), inside.salt);
+    assert.equal(sealedTypedData(within, body).domain.name, inside.domain_name);
+    assert.equal(toHex(hashTypedData(sealedTypedData(within, body))), inside.hash);
+    const signed = new Signed(fromHex(inside.transaction));
+    assert.equal(sealedIdOf(within, signed), inside.id);
+    assert.notEqual(signed.id, inside.id);
+  }
 });
 
 test("points that no client may take are refused", () => {

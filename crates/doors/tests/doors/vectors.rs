@@ -5,13 +5,14 @@ use std::path::Path;
 
 use ledger::{Genesis, Ledger, Listing, Outcome, PoolTerms, RootPart, Roots, Signatures};
 use primitives::{
-    Address, AssetControl, AssetId, AssetListing, Body, ChangedBy, ClientId, Closing, Contradiction, Digest, Evidence,
-    ExactSide, Fraction, HolderRecovery, HolderState, KeyPolicy, KeySignatures, KeySigner, KeysChange, LaneAssetTerms,
-    Life, OfferPlace, OfferReplacement, Operation, Parameter, PlainListing, PolicySigned, PoolKey, PoolOperation,
-    Price, ProposalWord, Proposed, ProposedChange, PublicKey, REFERENCE_RULES, RecoverKeys, Reference, ReferenceKind,
-    ReferenceRule, RoundProposed, RoundValue, RoundVoted, SESSION_SLOTS_MAX, Scope, SecretKey, SessionCap,
-    SessionOperation, SessionScope, SessionTerms, SessionsFate, SetKeys, SignedBy, Stake, SubBlock, Superblock,
-    Transaction, TypedData, Upgrade, VoteKind, WalletKey, WalletSigner, policy_salt, session_possession_bytes, to_hex,
+    Address, AssetControl, AssetId, AssetListing, Body, BoxSize, ChangedBy, ClientId, Closing, Contradiction, Digest,
+    EnvelopeBytes, Evidence, ExactSide, Fraction, HolderRecovery, HolderState, KeyPolicy, KeySignatures, KeySigner,
+    KeysChange, LaneAssetTerms, Life, OfferPlace, OfferReplacement, Operation, Parameter, PlainListing, PolicySigned,
+    PoolKey, PoolOperation, Price, ProposalWord, Proposed, ProposedChange, PublicKey, REFERENCE_RULES, RecoverKeys,
+    Reference, ReferenceKind, ReferenceRule, RoundProposed, RoundValue, RoundVoted, SESSION_SLOTS_MAX, Scope,
+    SecretKey, SessionCap, SessionOperation, SessionScope, SessionTerms, SessionsFate, SetKeys, SignedBy, Stake,
+    SubBlock, Superblock, Transaction, TypedData, Upgrade, VoteKind, WalletKey, WalletSigner, policy_salt,
+    session_possession_bytes, to_hex,
 };
 use serde_json::{Value, json};
 
@@ -244,6 +245,13 @@ fn controls(before: u8) -> [Operation; 5] {
     ]
 }
 
+/// An envelope whose point is none: its bytes are what is shown here.
+fn envelope(size: BoxSize) -> Operation {
+    let point = std::array::from_fn(|at| at as u8 + 1);
+    let sealed = (0..size.bytes()).map(|at| (at % 251) as u8).collect();
+    Operation::Sealed(Box::new(EnvelopeBytes::new(u64::MAX - size as u64, point, sealed).expect("a size")))
+}
+
 fn key_of(a: u32, b: u32, class: u8) -> PoolKey {
     PoolKey { a: AssetId(a), b: AssetId(b), class }
 }
@@ -380,6 +388,7 @@ fn bodies() -> Vec<(u8, Body)> {
     operations.extend(listings());
     operations.extend(voted_on());
     operations.extend(controls(operations.len() as u8));
+    operations.extend(BoxSize::ALL.map(envelope));
     let body = |(at, operation): (usize, Operation)| {
         let number = at as u8 + 1;
         // A presence takes no number.
@@ -494,6 +503,10 @@ fn operation(operation: &Operation) -> Value {
             "asset": recovery.asset.0, "from": recovery.from.to_string(), "to": recovery.to.to_string(),
             "amount": recovery.amount.to_string(), "referenceKind": recovery.reference.kind.name(),
             "reference": hex(&recovery.reference.bytes),
+        }),
+        Operation::Sealed(envelope) => json!({
+            "key": envelope.key.to_string(), "size": envelope.size() as u8, "point": hex(&envelope.point),
+            "sealed": hex(envelope.sealed()),
         }),
         Operation::Withdraw { to, asset, amount } => {
             json!({"to": to.to_string(), "asset": asset.0, "amount": amount.to_string()})

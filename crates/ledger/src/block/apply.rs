@@ -35,7 +35,7 @@ use super::orders::{Orders, merged};
 use super::outcomes::{mark_listed, mark_pooled, mark_void, outcomes};
 use super::quotas::beyond;
 use super::sealed::{
-    OpenedOperation, Opening, OpeningRules, Unsealing, envelopes_per_sub_block, filter_inside, opened, unseal,
+    OpenedEnvelopes, OpenedOperation, OpeningRules, Unsealing, envelopes_per_sub_block, filter_inside, opened, unseal,
 };
 use super::stage::Stage;
 use super::trade::{Traded, end_offers, trade, trade_as};
@@ -170,7 +170,7 @@ impl Ledger {
     }
 
     /// Which envelopes the next block opens, under the committee's keys of these numbers. `valid` is as in [`opened`].
-    pub fn opening(&self, block: &Superblock, valid: Option<&[bool]>, keys: &[u64]) -> Opening {
+    pub fn opening(&self, block: &Superblock, valid: Option<&[bool]>, keys: &[u64]) -> OpenedEnvelopes {
         let per_sub_block = envelopes_per_sub_block(self.validators().terms.committee);
         let (chain, network, names) = (self.chain, self.network(), &self.names);
         opened(block, valid, &OpeningRules { chain, network, keys, per_sub_block, names })

@@ -44,7 +44,7 @@ pub use quotas::{
 pub use quote::{NextBatch, Quote, QuoteError};
 pub use reservations::{Reservations, ReserveError};
 pub use sealed::{
-    ENVELOPES_MAX, OpenedEnvelope, OpenedOperation, Opening, OpeningRules, Unsealing, are_envelopes_sound,
+    ENVELOPES_MAX, OpenedEnvelope, OpenedEnvelopes, OpenedOperation, OpeningRules, Unsealing, are_envelopes_sound,
     envelopes_per_sub_block, opened,
 };
 pub use spending::spending;

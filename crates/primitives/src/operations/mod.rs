@@ -14,7 +14,7 @@ mod venues;
 use crate::venue::VenueOperation;
 
 use crate::transaction::OperationKind;
-use crate::{Operation, SESSION_WEIGHT};
+use crate::{Operation, Reference, SESSION_WEIGHT};
 
 pub use native::NATIVE;
 pub use value::FieldValue;
@@ -216,6 +216,22 @@ impl OperationRow {
 }
 
 impl Operation {
+    /// What it is for, if it says so.
+    pub fn reference(&self) -> Option<&Reference> {
+        match self {
+            Operation::PayReferenced { reference, .. }
+            | Operation::IssueReferenced { reference, .. }
+            | Operation::SetHolder { reference, .. } => Some(reference),
+            Operation::Recover(recovery) => Some(&recovery.reference),
+            _ => None,
+        }
+    }
+
+    /// Its `type` in JSON.
+    pub fn name(&self) -> &'static str {
+        self.row().name
+    }
+
     /// Its row.
     pub fn row(&self) -> &'static OperationRow {
         let kind = OperationKind::from(self) as usize;

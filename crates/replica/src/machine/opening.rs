@@ -251,8 +251,8 @@ mod tests {
     use ledger::contracts::{EthereumKey, EthereumRequest};
     use ledger::{POLICY_SIGNATURES_PER_SUB_BLOCK, TYPED_DATA_PER_SUB_BLOCK};
     use primitives::{
-        Address, AssetId, Body, Digest, KeySignature, KeySignatures, Operation, PublicKey, Reference, ReferenceKind,
-        SecretKey, Signature, SignedBy, SignedByWallet, SubBlock, Transaction, WalletSignature,
+        Address, AssetId, Body, Digest, EnvelopeBytes, KeySignature, KeySignatures, Operation, PublicKey, Reference,
+        ReferenceKind, SecretKey, Signature, SignedBy, SignedByWallet, SubBlock, Transaction, WalletSignature,
     };
 
     use super::check_payload;
@@ -306,6 +306,33 @@ mod tests {
         let most = TYPED_DATA_PER_SUB_BLOCK as usize / 16;
         assert!(check(most, &of(0, 16), &[]) && !check(most, &of(0, 16), &[of(0, 1)]));
         assert!(check(most, &of(0, 16), &[of(16, 0)]), "each kind has its own quota");
+    }
+
+    /// The attack: a proposer fills its sub-block with envelopes, or sends one that no client can open.
+    #[test]
+    fn a_sub_block_of_too_many_envelopes_or_of_one_without_a_point_gets_no_vote() {
+        // The generator of G2.
+        const POINT: &str = "93e02b6052719f607dacd3a088274f65596bd0d09920b61ab5da61bbdc7f5049334cf11213945d57e5ac7d055d04\
+                             2b7e024aa2b2f08f0a91260805272dc51051c6e47ad4fa403b02b4510b647ae3d1770bac0326a805bbefd48056c8\
+                             c121bdb8";
+        let of = |point: [u8; 96]| {
+            let envelope = EnvelopeBytes::new(1, point, vec![0; 512].into()).expect("a size");
+            let operation = Operation::Sealed(Box::new(envelope));
+            let body = Body { chain: 7, account: Address([1; 20]), sequence: 1, until: 50_000, operation };
+            body.sign(&Digest::default(), &SecretKey::from_seed([1; 32]))
+        };
+        let sound = of(primitives::from_hex(POINT).expect("96 bytes"));
+        let seats = |seats: usize, count: usize, one: &Transaction| {
+            let sub_block = SubBlock { native: vec![one.clone(); count], ..SubBlock::default() };
+            check_payload(SECTION, 99, seats)(&sub_block.to_payload()).is_some()
+        };
+        for (committee, most) in [(0, 64), (1, 64), (4, 16), (32, 2)] {
+            assert!(seats(committee, most, &sound) && !seats(committee, most + 1, &sound), "{committee} seats");
+        }
+        assert!(!seats(4, 1, &of([0; 96])) && !seats(4, 1, &of([0xff; 96])));
+        let mut typed = sound;
+        typed.signed_by = SignedBy::TypedData { network: Digest::default(), signature: WalletSignature([1; 64]) };
+        assert!(!seats(4, 1, &typed));
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use blst::min_sig::{PublicKey as Curve2, Signature as Curve1};
-use primitives::to_hex;
+use primitives::{SEALED_DATA_NAME, WalletKey, to_hex};
 use serde_json::{Value, json};
 
 use super::*;
@@ -17,7 +17,8 @@ fn hex(bytes: &[u8]) -> String {
 fn made(operations: usize, drawn: u8, sequence: u64) -> Value {
     let secret = committee(1);
     let terms = EnvelopeTerms { sequence, ..terms() };
-    let (to, text) = (key_of(&secret), text(operations));
+    let text = text_for(operations, &Enclosure { sequence, ..within() });
+    let to = key_of(&secret);
     let envelope = seal(&to, &terms, &text, &[drawn; 32]).expect("it fits");
     let label = envelope.label(&terms);
     let key = opening(&secret, &label);
@@ -41,6 +42,35 @@ fn made(operations: usize, drawn: u8, sequence: u64) -> Value {
         "pairing": hex(&element),
         "opening_key": hex(&key.0),
         "box": hex(envelope.sealed()),
+    })
+}
+
+/// How what is in an envelope is signed: by an ed25519 key its bytes, by a wallet typed data in a domain of its own.
+fn inside(by_wallet: bool, sequence: u64) -> Value {
+    let within = Enclosure { payer: Address([2; 20]), sequence };
+    let (key, wallet) = (SecretKey::from_seed([3; 32]), WalletKey::from_bytes([7; 32]).expect("a key"));
+    let account = if by_wallet { wallet.address() } else { key.public().address() };
+    let body = Body { chain: 31_337, account, sequence: 9, until: 250, operation: order() };
+    let signing_bytes = body.sealed_signing_bytes(&NETWORK, &within);
+    let hash = body.sealed_hash(&NETWORK, &within);
+    let encoded = hex(&borsh::to_vec(&body).expect("memory"));
+    let signed = match by_wallet {
+        true => body.sign_sealed_typed(NETWORK, &within, &wallet),
+        false => body.sign_sealed(&NETWORK, &within, &key),
+    };
+    json!({
+        "network": hex(&NETWORK.0),
+        "payer": hex(&within.payer.0),
+        "sequence": sequence.to_string(),
+        "by": if by_wallet { "wallet" } else { "key" },
+        "secret": hex(&if by_wallet { [7; 32] } else { [3; 32] }),
+        "body": encoded,
+        "signing_bytes": hex(&signing_bytes),
+        "domain_name": SEALED_DATA_NAME,
+        "salt": hex(&within.salt(&NETWORK).0),
+        "hash": hex(&hash),
+        "transaction": hex(&borsh::to_vec(&signed).expect("memory")),
+        "id": hex(&signed.sealed_id(&within).0),
     })
 }
 
@@ -92,6 +122,7 @@ fn vectors_are_as_written() {
     let vectors = json!({
         "tag": std::str::from_utf8(SEALING_TAG).expect("a text"),
         "made": [made(0, 1, 0), made(1, 2, 9), made(3, 3, 9), made(12, 4, 10), made(32, 255, u64::MAX)],
+        "inside": [inside(false, 5), inside(true, 5), inside(true, u64::MAX)],
         "refused_points": refused_points(),
         "refused_texts": refused_texts(),
     });

@@ -10,8 +10,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from walras import _walras
+from walras.client.encoding import Body, Signed, derived
 
-__all__ = ["Envelope", "EnvelopeTerms", "is_opening_key", "label_of", "open_envelope", "seal"]
+__all__ = [
+    "Enclosure",
+    "Envelope",
+    "EnvelopeTerms",
+    "is_opening_key",
+    "label_of",
+    "open_envelope",
+    "seal",
+]
 
 
 @dataclass(frozen=True)
@@ -33,6 +42,41 @@ class EnvelopeTerms:
 
     def _fields(self) -> _walras.Terms:
         return (self.network, self.signer, self.key, self.payer, self.sequence, self.until)
+
+
+@dataclass(frozen=True)
+class Enclosure:
+    """The envelope for which an operation in it is signed. The signature is valid nowhere else."""
+
+    network: bytes
+    """The identity of the network, 32 bytes."""
+    payer: bytes
+    """The account that pays for the envelope, 20 bytes."""
+    sequence: int
+    """The number of the envelope."""
+
+    def _bytes(self) -> bytes:
+        return self.network + self.payer + self.sequence.to_bytes(8, "little")
+
+    def signing_bytes(self, body: Body) -> bytes:
+        """What an ed25519 key signs of an operation in the envelope."""
+        return b"walras native sealed transaction v1\0" + self._bytes() + body.encode()
+
+    def typed_hash(self, body: Body) -> bytes:
+        """What an Ethereum wallet's key signs of it (EIP-712)."""
+        return body.typed_hash("0x" + self.salt().hex(), "Walras sealed")
+
+    def salt(self) -> bytes:
+        """The salt in the domain of that typed data."""
+        return derived("walras 2026 sealed salt v1", self._bytes())
+
+    def id_of(self, signed: Signed) -> str:
+        """The id of an operation in the envelope, which its signature is no part of."""
+        kind, who = signed.encoded[len(signed.body)], signed.encoded[len(signed.body) + 1 : -64]
+        typed = "walras 2026 sealed typed data transaction id v1"
+        context = "walras 2026 sealed transaction id v1" if kind == 0 else typed
+        bound = self.payer + self.sequence.to_bytes(8, "little")
+        return "0x" + derived(context, bound + signed.body + who).hex()
 
 
 @dataclass(frozen=True)

@@ -89,7 +89,7 @@ use crate::state::Ledger;
 pub(crate) use inside::{Enclosed, filter_inside};
 use opened::is_sealed;
 pub use opened::{
-    ENVELOPES_MAX, OpenedEnvelope, Opening, OpeningRules, are_envelopes_sound, envelopes_per_sub_block, opened,
+    ENVELOPES_MAX, OpenedEnvelope, OpenedEnvelopes, OpeningRules, are_envelopes_sound, envelopes_per_sub_block, opened,
 };
 
 /// What opens the envelopes of a block, beside the block.
@@ -162,7 +162,7 @@ pub(crate) fn unseal(
         };
     }
     let numbers: Vec<u64> = unsealing.in_force.iter().map(|(number, _)| *number).collect();
-    let Opening { opened, closed } = ledger.opening(block, valid, &numbers);
+    let OpenedEnvelopes { opened, closed } = ledger.opening(block, valid, &numbers);
     check_opening_keys(block, &opened, unsealing)?;
     closed.into_iter().for_each(|(index, refusal)| filtered.refusals[index as usize] = Some(refusal));
     let unpaid = fees::pay(ledger, transactions, opened.iter().map(|envelope| envelope.index), filtered);

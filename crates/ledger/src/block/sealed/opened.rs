@@ -44,7 +44,7 @@ pub struct OpenedEnvelope {
 
 /// What becomes of the envelopes of a block.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Opening {
+pub struct OpenedEnvelopes {
     /// Those that open, in the block's order: that of their opening keys in the block's record.
     pub opened: Vec<OpenedEnvelope>,
     /// Those that stay closed, by index, with the reason. They cost nothing and use up nothing.
@@ -73,8 +73,8 @@ pub(super) fn is_sealed(transaction: &Transaction) -> bool {
 
 /// Which envelopes of a block open. `valid` says whether the signature of each native transaction is valid; `None` if
 /// all are.
-pub fn opened(block: &Superblock, valid: Option<&[bool]>, rules: &OpeningRules) -> Opening {
-    let mut opening = Opening::default();
+pub fn opened(block: &Superblock, valid: Option<&[bool]>, rules: &OpeningRules) -> OpenedEnvelopes {
+    let mut opening = OpenedEnvelopes::default();
     let mut named: BTreeMap<EnvelopeName, Vec<(Rank, OpenedEnvelope)>> = BTreeMap::new();
     let mut index = 0;
     for sub_block in &block.sub_blocks {

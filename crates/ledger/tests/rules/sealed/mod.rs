@@ -6,8 +6,8 @@ mod random;
 
 use blst::min_sig::SecretKey as Scalar;
 use ledger::{
-    Applied, Attached, Fault, Genesis, Ledger, OpenedNames, Opening, Outcome, Refusal, Roots, Signatures, Snapshot,
-    Unsealing,
+    Applied, Attached, Fault, Genesis, Ledger, OpenedEnvelopes, OpenedNames, Outcome, Refusal, Roots, Signatures,
+    Snapshot, Unsealing,
 };
 use primitives::{
     Address, Amount, AssetId, Body, Enclosure, Height, Operation, SecretKey, Sequence, SubBlock, Superblock,
@@ -106,7 +106,7 @@ impl World {
         Superblock { height, parent, sub_blocks: (0..).zip(parts).map(sub).collect(), ..Superblock::default() }
     }
 
-    fn opening(&self, block: &Superblock) -> Opening {
+    fn opening(&self, block: &Superblock) -> OpenedEnvelopes {
         let native: Vec<&Transaction> = block.sub_blocks.iter().flat_map(|sub| &sub.native).collect();
         let valid = primitives::verify_transactions(&self.ledger.network(), &native);
         self.ledger.opening(block, Some(&valid), &[KEY])

@@ -174,7 +174,7 @@ fn wrong_opening_keys_leave_the_state_as_it_was() {
 /// Under rules that have no envelopes nothing opens, and nothing changes of the block.
 #[test]
 fn before_its_rules_an_envelope_is_refused() {
-    let older = Genesis { rules: primitives::RULES_OF_ENVELOPES - 1, ..genesis(None) };
+    let older = Genesis { rules: primitives::RULES_OF_LANE_TERMS, ..genesis(None) };
     let mut world = World::of(&older);
     let envelope = world.seal(&Letter::of(PAYER, 1), vec![]);
     assert_eq!(world.ledger.admit(&envelope), Err(Refusal::RULES_TO_COME));

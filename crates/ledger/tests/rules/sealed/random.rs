@@ -12,7 +12,7 @@ use super::*;
 use crate::sessions::{cancel, exact, replace, sells};
 
 /// What an account asks for.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 enum Ask {
     Sell(Amount),
     Exact(Amount),
@@ -22,7 +22,7 @@ enum Ask {
 }
 
 /// A signed request: by a person, under a number.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 struct Asked {
     person: u8,
     sequence: Sequence,
@@ -366,7 +366,9 @@ proptest! {
         blocks in proptest::collection::vec((requests(12), letters(), any::<u64>()), 1..5),
     ) {
         let (mut world, mut oracle) = (World::of(&founded()), Oracle::new());
-        for (requests, letters, seed) in blocks {
+        for (mut requests, letters, seed) in blocks {
+            // Of copies of a plain transaction the outcome says only that one counts.
+            requests = requests.iter().enumerate().filter(|(at, one)| !requests[..*at].contains(one)).map(|(_, one)| one.clone()).collect();
             let plain: Vec<Transaction> = requests
                 .iter()
                 .map(|one| asked_body(one).sign(&world.ledger.network(), &key(one.person)))

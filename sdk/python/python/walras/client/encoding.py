@@ -253,9 +253,9 @@ class Body:
         head = u64(self.chain) + address_bytes(self.account) + u64(self.sequence) + u64(self.until)
         return head + self.operation.encode()
 
-    def typed_hash(self, network: str) -> bytes:
+    def typed_hash(self, network: str, name: str = "Walras") -> bytes:
         """What an Ethereum wallet's key signs (EIP-712)."""
-        names: Fields = [("name", "string", "Walras"), ("version", "string", "1")]
+        names: Fields = [("name", "string", name), ("version", "string", "1")]
         domain: Fields = [*names, ("chainId", "uint256", str(self.chain)), ("salt", "bytes32", network)]
         numbers = int(self.sequence).to_bytes(32, "big") + int(self.until).to_bytes(32, "big")
         words = address_bytes(self.account).rjust(32, b"\0") + numbers

@@ -46,6 +46,7 @@ __all__ = [
     "RecoverKeys",
     "Replace",
     "RevokeSession",
+    "Sealed",
     "SessionAlive",
     "SessionLimit",
     "SetHolder",
@@ -1000,6 +1001,28 @@ class Recover(Operation):
         Field("amount", "amount", "uint64", "u64"),
         Field("reference_kind", "referenceKind", "string", "choice", ("text", "uuid", "message", "number")),
         Field("reference", "reference", "bytes", "bytes"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed(Operation):
+    """Brings an envelope: signed orders that nobody reads before their block is decided. An ed25519 key signs
+    it. Since rules 21."""
+    key: int
+    """The number of the committee's key that opens it."""
+    size: int
+    """The size of its box: 0 for 512 bytes, 1 for 2048, 2 for 8192."""
+    point: str
+    """A point of G2, compressed: 96 bytes."""
+    sealed: str
+    """Its box."""
+    NAME: ClassVar[str] = "Sealed"
+    CODE: ClassVar[bytes] = bytes([32])
+    FIELDS: ClassVar[tuple[Field, ...]] = (
+        Field("key", "key", "uint64", "u64"),
+        Field("size", "size", "uint8", "u8"),
+        Field("point", "point", "bytes", "bytes"),
+        Field("sealed", "sealed", "bytes", "bytes"),
     )
 
 
