@@ -42,6 +42,7 @@ mod recorded_proposals;
 mod recorded_references;
 mod replaces;
 mod restart;
+mod seals;
 mod session_ends;
 mod sessions;
 mod silenced;

@@ -107,6 +107,7 @@ impl SimNetwork {
     pub(super) fn check_applied(&mut self, of: Index, block: &Superblock, applied: &Applied) {
         let height = block.height;
         self.keep_state(of, height);
+        self.check_dealings(block);
         self.check_pace(block);
         if !self.applied.contains_key(&height) {
             count_ethereum(self, of, &applied.contracts);
@@ -290,6 +291,7 @@ impl SimNetwork {
         for host in correct.iter().filter_map(|index| self.hosts[usize::from(*index)].process.as_ref()) {
             self.check_handovers(host);
         }
+        correct.iter().for_each(|index| self.check_seat(*index));
         let (first, of_first) = (correct[0], state(self, correct[0]));
         assert!(correct.iter().all(|index| state(self, *index).0 == of_first.0));
         assert!(correct.iter().all(|index| state(self, *index).1 == of_first.1));

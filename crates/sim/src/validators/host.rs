@@ -8,7 +8,8 @@ use ledger::{Applied, BlockReceipts, Changes, Genesis, Ledger, Roots};
 use primitives::{Digest, Height, PublicKey, Superblock};
 use replica::{
     Agreed, BlockLife, HandoverLog, Home, Input, LifeMistake, LifeSettings, LifeStart, Mempool, Network as Epoch,
-    Opened, Own, Past, PoolJob, Proposals, Replica, ReplicaError, ReplicaSettings, StateSync, ValidatorStatus,
+    Opened, Own, Past, PoolJob, Proposals, Replica, ReplicaError, ReplicaSettings, SeatSecrets, StateSync,
+    ValidatorStatus,
 };
 use store::{CheckpointWriter, Options, Store};
 
@@ -180,6 +181,8 @@ impl Own for Seen<'_> {
 /// A validator, running or not.
 pub(super) struct Host {
     pub home: Home<FaultDisk>,
+    /// The secrets of its seat for sealing keys, as its disk has them.
+    pub secrets: SeatSecrets,
     pub process: Option<Process>,
     /// Counts starts; events of an earlier start are void.
     pub life: u64,
@@ -204,6 +207,7 @@ impl Host {
     pub fn new(seed: u64) -> Host {
         Host {
             home: empty(seed),
+            secrets: SeatSecrets::default(),
             process: None,
             life: 0,
             steps: false,

@@ -24,6 +24,9 @@
 //! *Twins* are two instances of one key, both of them correct code, of which each other validator sees one: see
 //! [`SimNetwork::twin`].
 //!
+//! Some networks make sealing keys. At most two are in force; the shares of the holders interpolate each; a correct seat
+//! has each share that the state says it holds, and none of a key that is over; it deals once.
+//!
 //! If there are epochs, one validator is not in the committee of each, drawn by stake: it follows, and forwards its
 //! transactions to another. Old blocks can be discarded; then a validator that lags fetches a state.
 //!
@@ -39,6 +42,7 @@ mod host;
 mod institutions;
 mod jobs;
 mod ledgers;
+mod seals;
 mod sessions;
 mod stops;
 mod versions;
@@ -284,6 +288,10 @@ pub struct SimNetwork {
     /// Whether institutions change keys, list and control assets, and validators vote. Not beside `sessions`, whose
     /// books know one fee.
     pub institutions: bool,
+    /// Whether the committee makes sealing keys.
+    pub seals: bool,
+    /// A mistake of every seat in making them, to be caught.
+    pub seat_mistake: Option<replica::SeatMistake>,
     /// Intervals within which a transaction is certified, while clients fill the quota of stops. For networks without
     /// faults.
     pub prompt: Option<u64>,
@@ -348,6 +356,8 @@ pub struct SimNetwork {
     checked: BTreeMap<(Index, Digest), SubBlock>,
     /// Height and round in which a faulty validator has made its two proposals.
     proposed_falsely: BTreeSet<(u64, u32)>,
+    /// What each account dealt first for the key of a number.
+    dealt: BTreeMap<(u64, primitives::Address), Vec<u8>>,
     transactions: u64,
     ethereum: Option<EthereumNetwork>,
     session_network: Option<SessionNetwork>,
@@ -398,6 +408,8 @@ impl SimNetwork {
             contracts: false,
             sessions: false,
             institutions: false,
+            seals: false,
+            seat_mistake: None,
             prompt: None,
             trusting: None,
             delays: None,
@@ -437,6 +449,7 @@ impl SimNetwork {
             effective: BTreeSet::new(),
             checked: BTreeMap::new(),
             proposed_falsely: BTreeSet::new(),
+            dealt: BTreeMap::new(),
             transactions: 0,
             ethereum: None,
             session_network: None,
@@ -540,6 +553,7 @@ impl SimNetwork {
             network.found(&mut self.genesis);
             self.institution_network = Some(network);
         }
+        self.found_seals();
         if self.prompt.is_some() {
             self.genesis.balances.extend(stops::balances());
         }
@@ -909,6 +923,7 @@ impl SimNetwork {
         let mut home = host::after_crash(&self.hosts[usize::from(of)].home, surviving);
         if loses_log {
             home.votes = kernel::FaultDisk::new(self.dice.bits());
+            self.host(of).secrets = replica::SeatSecrets::default();
         }
         self.end(of, home);
     }
@@ -955,6 +970,7 @@ impl SimNetwork {
         };
         let chain = process.replica.network().chain.clone();
         self.chains.entry(chain.epoch).or_insert(chain);
+        let process = self.seated(of, process);
         let host = self.host(of);
         host.process = Some(process);
         host.steps = false;
