@@ -19,6 +19,7 @@ mod operations;
 mod pools;
 mod proposals;
 mod record_proof;
+mod seal;
 mod stream;
 mod unions;
 mod upgrade;
@@ -71,6 +72,7 @@ pub use operations::{OperationBody, OrderNumberBody, VenueMarketTermsBody, Venue
 pub use pools::{HoldingBody, HoldingsBody, PoolBody, PoolFillBody, PoolsBody};
 pub use proposals::{ChangedParameterBody, ComingChangeBody, ParameterBody, ParametersBody, ProposalBody};
 pub use record_proof::RecordProofBody;
+pub use seal::{SealBody, SealFailedBody, SealKeyBody, SealMakingBody};
 pub use stream::{
     AccountIncrement, AccountSnapshot, ChannelSnapshot, ChannelState, MarketCandleBody, MarketTradeBody, OwnFillBody,
     OwnOutcomeBody, StreamMessage,

@@ -15,8 +15,8 @@ pub struct RecordProofBody {
     pub root: String,
     /// Whether the record exists.
     pub exists: bool,
-    /// Hexadecimal; `VenueProof`, `PoolProof`, `KeysProof`, `HolderProof` or `ParametersProof` of the documentation of
-    /// `proofs`. It has the record.
+    /// Hexadecimal; `VenueProof`, `PoolProof`, `KeysProof`, `HolderProof`, `SealsProof` or `ParametersProof` of the
+    /// documentation of `proofs`. It has the record.
     pub proof: String,
     /// What validators have signed about the block of this height, if asked for.
     #[serde(skip_serializing_if = "Option::is_none")]

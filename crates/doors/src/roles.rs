@@ -46,6 +46,8 @@ pub const ENDPOINTS: &[(&str, &str, Role)] = &[
     ("GET", "/v1/upgrade", Role::Read),
     ("GET", "/v1/parameters", Role::Read),
     ("GET", "/v1/parameters/proof", Role::Read),
+    ("GET", "/v1/seal", Role::Read),
+    ("GET", "/v1/seal/proof", Role::Read),
     ("GET", "/v1/assets", Role::Read),
     ("GET", "/v1/assets/{number}/proof", Role::Read),
     ("GET", "/v1/assets/{number}/holders/{address}", Role::Read),

@@ -83,7 +83,7 @@ impl Exchange {
                 threads.push(spawn("producer", &shared, move |shared| produce(shared, &executor))?);
             }
             Some((network, home)) => {
-                threads.extend(validator::start(network, &home, &shared)?);
+                threads.extend(validator::start(network, &home, &shared, data)?);
             }
         }
         Ok(Exchange { shared, threads: Mutex::new(threads) })

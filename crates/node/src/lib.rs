@@ -29,6 +29,7 @@ mod producer;
 mod publisher;
 mod reads;
 mod recovery;
+mod seal_keys;
 mod shared;
 pub mod snapshot;
 mod unsealer;

@@ -15,7 +15,7 @@ use ledger::contracts::{
 };
 use ledger::{
     AccountProof, AssetProof, AssetTermsProof, ForkSchedule, HolderProof, KeysProof, Ledger, NextBatch, OfferProof,
-    Pair, ParametersProof, Place, PoolProof, PoolRecordId, Roots, SlotProof, ValidatorsProof, VenueProof,
+    Pair, ParametersProof, Place, PoolProof, PoolRecordId, Roots, SealsProof, SlotProof, ValidatorsProof, VenueProof,
     VenueRecordId,
 };
 use payments::{ContestedOutput, Output, OutputId, PaymentBody, Recipient, SpentOutput};
@@ -148,6 +148,10 @@ impl PointReads for Reads {
 
     fn prove_parameters(&self) -> Result<Proved<ParametersProof>, ReadError> {
         self.exchange.prove(|ledger, roots| roots.prove_parameters(ledger))
+    }
+
+    fn prove_seals(&self) -> Result<Proved<SealsProof>, ReadError> {
+        self.exchange.prove(|ledger, roots| roots.prove_seals(ledger))
     }
 
     fn prove_offer(&self, pair: Pair, place: &Place) -> Result<Proved<OfferProof>, ReadError> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ledger::{
     Asset, Ballot, Charter, Controls, LaneAssets, LaneBridge, LaneRegistration, LaneTerms, Ledger, Listings,
-    Parameters, Schedule, Validators,
+    Parameters, Schedule, Seals, Validators,
 };
 use primitives::{Amount, AssetId, Digest, Fraction, Height, Price};
 
@@ -34,6 +34,8 @@ pub struct Outline {
     pub listings: Arc<Listings>,
     /// What issuers control, and whom they have frozen or admitted.
     pub controls: Arc<Controls>,
+    /// The committee's sealing keys, if it makes some.
+    pub seals: Option<Arc<Seals>>,
     /// The registry and the committees.
     pub validators: Validators,
     /// When committees change.
@@ -129,6 +131,7 @@ impl Outline {
             assets: ledger.assets().to_vec(),
             listings: ledger.shared_listings(),
             controls: ledger.shared_controls(),
+            seals: ledger.shared_seals(),
             validators: ledger.validators().clone(),
             schedule: ledger.schedule(),
             charter: ledger.charter().clone(),

@@ -348,3 +348,6 @@ impl Seat {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

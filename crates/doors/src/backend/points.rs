@@ -2,7 +2,7 @@
 
 use ledger::{
     AccountKeys, AccountProof, AccountState, AssetProof, AssetTermsProof, HolderProof, KeysProof, Ledger, NextBatch,
-    Offer, OfferProof, Pair, ParametersProof, Place, SlotProof, ValidatorsProof,
+    Offer, OfferProof, Pair, ParametersProof, Place, SealsProof, SlotProof, ValidatorsProof,
 };
 use primitives::{Address, AssetId, Digest, Height};
 
@@ -34,6 +34,12 @@ pub trait PointReads {
     /// # Errors
     /// [`ReadError::Stopping`] if the tries will never reach the state.
     fn prove_parameters(&self) -> Result<Proved<ParametersProof>, ReadError>;
+
+    /// The sealing keys, or that the chain has none, with their path to the state root.
+    ///
+    /// # Errors
+    /// [`ReadError::Stopping`] if the tries will never reach the state.
+    fn prove_seals(&self) -> Result<Proved<SealsProof>, ReadError>;
 
     /// A resting offer, or its absence, with its path to the state root.
     ///

@@ -64,6 +64,26 @@ pub(super) async fn parameters(State(api): State<Api>) -> Answered<json::Paramet
     Ok(Json(json::parameters(api.published().views().outline(), &api.symbols())))
 }
 
+/// The committee's sealing keys, and how the next one is made.
+#[utoipa::path(get, path = "/v1/seal", responses((status = 200, body = json::SealBody)))]
+pub(super) async fn seal(State(api): State<Api>) -> Answered<json::SealBody> {
+    Ok(Json(json::seal(api.published().views().outline())))
+}
+
+/// The sealing keys with a proof that needs only the state root, and on request with the certificate of that root.
+#[utoipa::path(get, path = "/v1/seal/proof", params(("certified" = Option<bool>, Query)),
+    responses((status = 200, body = json::RecordProofBody), (status = 400, body = ErrorBody)))]
+pub(super) async fn seal_proof(
+    State(api): State<Api>,
+    Query(asked): Query<AskedProof>,
+) -> Answered<json::RecordProofBody> {
+    let prove = |api: &Api| {
+        let proved = api.backend.prove_seals()?;
+        Ok(record_body(&proved, proved.proof.record.is_some()))
+    };
+    proved_record(&api, &asked, prove).await
+}
+
 /// The parameters with a proof that needs only the state root, and on request with the certificate of that root. They
 /// exist there once something was proposed; before, it proves that they are those of the genesis.
 #[utoipa::path(get, path = "/v1/parameters/proof", params(("certified" = Option<bool>, Query)),

@@ -162,6 +162,8 @@ fn described() -> OpenApiRouter<Api> {
         .routes(routes!(chain::upgrade))
         .routes(routes!(chain::parameters))
         .routes(routes!(chain::parameters_proof))
+        .routes(routes!(chain::seal))
+        .routes(routes!(chain::seal_proof))
         .routes(routes!(chain::assets))
         .routes(routes!(chain::asset_proof))
         .routes(routes!(chain::holder))

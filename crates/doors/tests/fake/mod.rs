@@ -16,8 +16,8 @@ use doors::backend::{
 use doors::{Answer, Closed, EthereumTaken, TakenOrders};
 use ledger::{
     AccountProof, AssetProof, AssetTermsProof, Genesis, HolderProof, KeysProof, Ledger, Listing, NextBatch, OfferProof,
-    Pair, ParametersProof, Place, PoolProof, PoolRecordId, Roots, Signatures, SlotProof, ValidatorsProof, VenueProof,
-    VenueRecordId,
+    Pair, ParametersProof, Place, PoolProof, PoolRecordId, Roots, SealsProof, Signatures, SlotProof, ValidatorsProof,
+    VenueProof, VenueRecordId,
 };
 use primitives::{
     Address, AssetId, Digest, Fraction, Height, PublicKey, Sequence, SessionSlot, SubBlock, Superblock, Transaction,
@@ -316,6 +316,10 @@ impl PointReads for Fake {
 
     fn prove_parameters(&self) -> Result<Proved<ParametersProof>, ReadError> {
         self.prove(|roots| roots.prove_parameters(&self.ledger()))
+    }
+
+    fn prove_seals(&self) -> Result<Proved<SealsProof>, ReadError> {
+        self.prove(|roots| roots.prove_seals(&self.ledger()))
     }
 
     fn prove_offer(&self, pair: Pair, place: &Place) -> Result<Proved<OfferProof>, ReadError> {

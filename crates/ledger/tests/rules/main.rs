@@ -43,6 +43,7 @@ mod recorded_references;
 mod replaces;
 mod restart;
 mod sealed;
+mod seals;
 mod session_ends;
 mod sessions;
 mod silenced;

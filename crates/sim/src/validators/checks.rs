@@ -10,6 +10,7 @@ use replica::UnsealFrame;
 use store::{Options, Store, StoreError, VoteLog, VoteOptions};
 
 use super::contracts::count_ethereum;
+use super::envelopes::count_envelopes;
 use super::institutions::count_institutions;
 use super::sessions::count_sessions;
 use super::{NetworkReport, SimNetwork, ledgers};
@@ -115,11 +116,13 @@ impl SimNetwork {
     pub(super) fn check_applied(&mut self, of: Index, block: &Superblock, applied: &Applied) {
         let height = block.height;
         self.keep_state(of, height);
+        self.check_dealings(block);
         self.check_pace(block);
         if !self.applied.contains_key(&height) {
             count_ethereum(self, of, &applied.contracts);
             count_sessions(self, of, block, applied);
             count_institutions(self, of, block, &applied.block);
+            count_envelopes(self, of, block, applied);
         }
         let first = *self.applied.entry(height).or_insert(applied.block);
         assert_eq!(first, applied.block, "{of} applies another block at height {height}");
@@ -298,6 +301,7 @@ impl SimNetwork {
         for host in correct.iter().filter_map(|index| self.hosts[usize::from(*index)].process.as_ref()) {
             self.check_handovers(host);
         }
+        correct.iter().for_each(|index| self.check_seat(*index));
         let (first, of_first) = (correct[0], state(self, correct[0]));
         assert!(correct.iter().all(|index| state(self, *index).0 == of_first.0));
         assert!(correct.iter().all(|index| state(self, *index).1 == of_first.1));

@@ -95,6 +95,7 @@ impl SimNetwork {
         network.blackout_loses_log = network.blackouts > 0 && dice.once_in(2);
         network.sessions = dice.once_in(2);
         network.institutions = !network.sessions;
+        network.seals = dice.once_in(3);
         network
     }
 }

@@ -141,7 +141,7 @@ pub(super) fn send_envelope(sim: &mut SimNetwork, to: Index) {
     let Some(process) = &sim.hosts[usize::from(to)].process else { return };
     let Some(envelope) = network.draw(&process.ledger) else { return };
     let entered = sim.enter(to, envelope);
-    let is_known = matches!(entered, None | Some(Ok(()) | Err(Reject::Refused(_) | Reject::Full | Reject::Known)));
+    let is_known = matches!(entered, None | Some(Ok(()) | Err(Reject::Refused(_) | Reject::Full | Reject::Waiting)));
     assert!(is_known, "{to} answers an envelope: {entered:?}");
 }
 

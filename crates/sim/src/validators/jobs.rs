@@ -220,7 +220,9 @@ impl SimNetwork {
         if let replica::PoolJob::Attend = job {
             let due = process.proposals.post_due(&process.ledger);
             due.into_iter().for_each(|post| process.proposals.sign_post(post));
+            self.take_seat(of);
         }
+        let process = self.process(of).expect("it runs");
         let result = process.proposals.perform(job, &mut process.pool, Some(&process.ledger), now);
         process.inbox.extend(result);
         self.nudge(of);

@@ -24,6 +24,9 @@
 //! *Twins* are two instances of one key, both of them correct code, of which each other validator sees one: see
 //! [`SimNetwork::twin`].
 //!
+//! Some networks make sealing keys. At most two are in force; the shares of the holders interpolate each; a correct seat
+//! has each share that the state says it holds, and none of a key that is over; it deals once.
+//!
 //! If there are epochs, one validator is not in the committee of each, drawn by stake: it follows, and forwards its
 //! transactions to another. Old blocks can be discarded; then a validator that lags fetches a state.
 //!
@@ -33,12 +36,14 @@ mod blocks;
 mod checks;
 mod contracts;
 mod drawn;
+mod envelopes;
 mod faulty;
 mod flood;
 mod host;
 mod institutions;
 mod jobs;
 mod ledgers;
+mod seals;
 mod sessions;
 mod stops;
 mod versions;
@@ -50,10 +55,11 @@ use std::time::Duration;
 use consensus::{ALL_HEIGHTS, Chain, Committee, Frame, Index, Protocol, Rules, Vote, tendermint};
 use kernel::{Dice, EventClock, Links, Surviving};
 use ledger::{Genesis, Ledger, Restart, Schedule, Snapshot};
-use primitives::{Digest, Height, SecretKey, SubBlock};
+use primitives::{Digest, Height, RULES_OF_ENVELOPES, SecretKey, SubBlock};
 use replica::{Effect, EthereumSection, Input, Lineage, Network as Epoch, Now, OwnKeys, PeerAddress, Sight, Waiting};
 
 use self::contracts::EthereumNetwork;
+use self::envelopes::EnvelopeNetwork;
 use self::host::{Host, Keeping, Process};
 use self::institutions::InstitutionNetwork;
 use self::sessions::SessionNetwork;
@@ -66,11 +72,14 @@ use crate::world::Mistake;
 use contracts::send_ethereum;
 pub(crate) use drawn::run_network;
 pub use drawn::{run_twins, run_validators, run_versions};
+use envelopes::send_envelope;
 use faulty::misbehave;
 use institutions::send_of_institution;
 use sessions::send_of_session;
 use stops::{schedule_stops, send_stops};
 
+/// Microseconds within which clients seal: keys are made late in a run.
+const ENVELOPES_WITHIN: u64 = 6_000_000;
 /// What a faulty validator does.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Faults {
@@ -147,6 +156,8 @@ enum Event {
     Session,
     /// An institution draws a transaction from this validator's state, and sends it there.
     Institution,
+    /// A client seals orders, and sends the envelope.
+    Envelope,
     /// Clients fill the quota of stops here.
     Stops(stops::StopEvent),
     Kill {
@@ -169,8 +180,10 @@ enum Event {
 impl Event {
     /// Whether it comes from outside, and not from the validators.
     fn is_outer(&self) -> bool {
-        use Event::{Cut, Ethereum, Install, Institution, Kill, Partition, Session, Stops, Submit, Tear, Wake};
-        let is_sent = matches!(self, Submit(_) | Ethereum | Session | Institution | Stops(_));
+        use Event::{
+            Cut, Envelope, Ethereum, Install, Institution, Kill, Partition, Session, Stops, Submit, Tear, Wake,
+        };
+        let is_sent = matches!(self, Submit(_) | Ethereum | Session | Institution | Envelope | Stops(_));
         is_sent || matches!(self, Kill { .. } | Tear | Wake | Install | Cut { .. } | Partition { .. })
     }
 }
@@ -214,6 +227,10 @@ pub struct NetworkReport {
     pub proposals: ProposalCounts,
     /// What issuers did to holders.
     pub controls: ControlCounts,
+    /// Envelopes that were opened.
+    pub opened: u64,
+    /// The orders in those that paid.
+    pub sealed_orders: u64,
     /// Frames sent.
     pub frames: u64,
     /// Their bytes.
@@ -284,6 +301,10 @@ pub struct SimNetwork {
     /// Whether institutions change keys, list and control assets, and validators vote. Not beside `sessions`, whose
     /// books know one fee.
     pub institutions: bool,
+    /// Whether the committee makes sealing keys.
+    pub seals: bool,
+    /// A mistake of every seat in making them, to be caught.
+    pub seat_mistake: Option<replica::SeatMistake>,
     /// Intervals within which a transaction is certified, while clients fill the quota of stops. For networks without
     /// faults.
     pub prompt: Option<u64>,
@@ -348,8 +369,11 @@ pub struct SimNetwork {
     checked: BTreeMap<(Index, Digest), SubBlock>,
     /// Height and round in which a faulty validator has made its two proposals.
     proposed_falsely: BTreeSet<(u64, u32)>,
+    /// What each account dealt first for the key of a number.
+    dealt: BTreeMap<(u64, primitives::Address), Vec<u8>>,
     transactions: u64,
     ethereum: Option<EthereumNetwork>,
+    envelope_network: Option<EnvelopeNetwork>,
     session_network: Option<SessionNetwork>,
     institution_network: Option<InstitutionNetwork>,
     resubmitted: Vec<u64>,
@@ -398,6 +422,8 @@ impl SimNetwork {
             contracts: false,
             sessions: false,
             institutions: false,
+            seals: false,
+            seat_mistake: None,
             prompt: None,
             trusting: None,
             delays: None,
@@ -437,8 +463,10 @@ impl SimNetwork {
             effective: BTreeSet::new(),
             checked: BTreeMap::new(),
             proposed_falsely: BTreeSet::new(),
+            dealt: BTreeMap::new(),
             transactions: 0,
             ethereum: None,
+            envelope_network: None,
             session_network: None,
             institution_network: None,
             resubmitted: Vec::new(),
@@ -539,6 +567,12 @@ impl SimNetwork {
             let mut network = InstitutionNetwork::new(self.identity, founders, seed);
             network.found(&mut self.genesis);
             self.institution_network = Some(network);
+        }
+        self.found_seals();
+        if self.genesis.seals.is_some() && self.genesis.rules >= RULES_OF_ENVELOPES {
+            let network = EnvelopeNetwork::new(self.identity, self.dice.bits());
+            network.found(&mut self.genesis);
+            self.envelope_network = Some(network);
         }
         if self.prompt.is_some() {
             self.genesis.balances.extend(stops::balances());
@@ -660,6 +694,10 @@ impl SimNetwork {
                     let apart = self.dice.below(if self.is_mixed() { 8_000_000 } else { 10_000 });
                     self.push(when + apart, index, Event::Institution);
                 }
+                if self.envelope_network.is_some() {
+                    let apart = self.dice.below(ENVELOPES_WITHIN);
+                    self.push(when + apart, index, Event::Envelope);
+                }
                 // Twins also get some of them, each instance separately: so they propose different sub-blocks.
                 if let Some(twin) = self.some_twin() {
                     self.push(when, twin, Event::Submit(self.transactions));
@@ -754,6 +792,7 @@ impl SimNetwork {
             Event::Ethereum => send_ethereum(self, to),
             Event::Session => send_of_session(self, to),
             Event::Institution => send_of_institution(self, to),
+            Event::Envelope => send_envelope(self, to),
             Event::Stops(event) => send_stops(self, to, event),
             Event::Step { life: of } if of == life => self.step(to),
             Event::Deadline { life: of } if of == life => self.nudge(to),
@@ -909,6 +948,7 @@ impl SimNetwork {
         let mut home = host::after_crash(&self.hosts[usize::from(of)].home, surviving);
         if loses_log {
             home.votes = kernel::FaultDisk::new(self.dice.bits());
+            self.host(of).secrets = replica::SeatSecrets::default();
         }
         self.end(of, home);
     }
@@ -955,6 +995,7 @@ impl SimNetwork {
         };
         let chain = process.replica.network().chain.clone();
         self.chains.entry(chain.epoch).or_insert(chain);
+        let process = self.seated(of, process);
         let host = self.host(of);
         host.process = Some(process);
         host.steps = false;

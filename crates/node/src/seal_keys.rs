@@ -1,0 +1,164 @@
+//! The file of a seat's secrets for sealing keys: `data/seal-keys`.
+//!
+//! Only its owner can read it. It is encrypted (XChaCha20-Poly1305) under a key that is derived from the node's link key,
+//! which its home has under the passphrase. A change is written beside the file, synced, and takes its place; then what
+//! was there is overwritten. A crash leaves the file of before or the new one, and perhaps an unfinished one, which the
+//! next change replaces. A disk that relocates overwritten data may keep a copy, which nobody can read without the link
+//! key.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use borsh::{BorshDeserialize, BorshSerialize};
+use chacha20poly1305::aead::Aead;
+use chacha20poly1305::{KeyInit, XChaCha20Poly1305, XNonce};
+use primitives::{Digest, SecretKey};
+use replica::{SeatSecret, SeatSecrets};
+use zeroize::Zeroizing;
+
+use crate::lane::keys::random;
+
+const NAME: &str = "seal-keys";
+const UNFINISHED: &str = "seal-keys.unfinished";
+const KEY_CONTEXT: &str = "walras 2026 seals key of the file of secrets v1";
+const NONCE: usize = 24;
+
+/// The secrets of one key: its number, whether they are the share, and the bytes.
+#[derive(BorshSerialize, BorshDeserialize)]
+struct Entry {
+    number: u64,
+    is_share: bool,
+    secret: [u8; 32],
+}
+
+/// Where a seat's secrets are kept.
+pub(crate) struct SealFile {
+    data: PathBuf,
+    cipher: XChaCha20Poly1305,
+    /// Whether secrets are to be written that are not.
+    is_due: bool,
+}
+
+impl SealFile {
+    /// The file in the node's data directory.
+    pub(crate) fn of(data: &Path, links: &SecretKey) -> SealFile {
+        let key = Zeroizing::new(Digest::of(KEY_CONTEXT, &links.to_seed()).0);
+        SealFile { data: data.into(), cipher: XChaCha20Poly1305::new((&*key).into()), is_due: false }
+    }
+
+    /// What it has; nothing if there is no file.
+    ///
+    /// # Errors
+    /// Of the disk, or if the file is of another link key or damaged.
+    pub(crate) fn load(&self) -> io::Result<SeatSecrets> {
+        let path = self.data.join(NAME);
+        let bytes = match std::fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(SeatSecrets::default()),
+            Err(error) => return Err(error),
+        };
+        let wrong = || {
+            let why =
+                "it is damaged, or of another link key: move it away, and the seat tells that its shares are lost";
+            io::Error::other(format!("{}: {why}", path.display()))
+        };
+        let (nonce, sealed) = bytes.split_first_chunk::<NONCE>().ok_or_else(wrong)?;
+        let opened = Zeroizing::new(self.cipher.decrypt(&XNonce::from(*nonce), sealed).map_err(|_| wrong())?);
+        let (network, entries): (Digest, Vec<Entry>) = borsh::from_slice(&opened).map_err(|_| wrong())?;
+        let secret = |Entry { number, is_share, secret }| {
+            (number, if is_share { SeatSecret::Share(secret) } else { SeatSecret::Seed(secret) })
+        };
+        Ok(SeatSecrets { network, secrets: entries.into_iter().map(secret).collect() })
+    }
+
+    /// Makes secrets durable if they changed, now or when the disk failed before. What it had is overwritten.
+    ///
+    /// # Errors
+    /// Of the disk: then a later call tries again.
+    pub(crate) fn store(&mut self, secrets: &SeatSecrets, changed: bool) -> io::Result<()> {
+        self.is_due |= changed;
+        if self.is_due {
+            self.write(secrets)?;
+            self.is_due = false;
+        }
+        Ok(())
+    }
+
+    fn write(&self, secrets: &SeatSecrets) -> io::Result<()> {
+        let entry = |(number, secret): (&u64, &SeatSecret)| {
+            let (is_share, secret) = match secret {
+                SeatSecret::Seed(seed) => (false, *seed),
+                SeatSecret::Share(share) => (true, *share),
+            };
+            Entry { number: *number, is_share, secret }
+        };
+        let entries: Vec<Entry> = secrets.secrets.iter().map(entry).collect();
+        let plain = Zeroizing::new(borsh::to_vec(&(secrets.network, entries))?);
+        let nonce = *random::<NONCE>()?;
+        let sealed = self.cipher.encrypt(&XNonce::from(nonce), plain.as_slice());
+        let sealed = sealed.map_err(|_| io::Error::other("the secrets of the seat cannot be encrypted"))?;
+        let (path, unfinished) = (self.data.join(NAME), self.data.join(UNFINISHED));
+        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&unfinished)?;
+        file.write_all(&nonce)?;
+        file.write_all(&sealed)?;
+        file.sync_all()?;
+        let before = OpenOptions::new().write(true).open(&path);
+        std::fs::rename(&unfinished, &path)?;
+        File::open(&self.data)?.sync_all()?;
+        match before {
+            Ok(mut before) => {
+                before.write_all(&vec![0; before.metadata()?.len() as usize])?;
+                before.sync_all()
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn secrets(share: u8) -> SeatSecrets {
+        let secrets = [(3, SeatSecret::Share([share; 32])), (4, SeatSecret::Seed([7; 32]))].into();
+        SeatSecrets { network: Digest([1; 32]), secrets }
+    }
+
+    #[test]
+    fn secrets_survive_only_under_the_link_key_and_only_their_owner_reads_them() {
+        let data = tempfile::tempdir().expect("a directory");
+        let key = SecretKey::from_seed([1; 32]);
+        let mut file = SealFile::of(data.path(), &key);
+        assert_eq!(file.load().expect("none yet"), SeatSecrets::default());
+        file.store(&secrets(5), true).expect("written");
+        let path = data.path().join(NAME);
+        let first = std::fs::read(&path).expect("there");
+        assert_eq!(std::fs::metadata(&path).expect("there").permissions().mode() & 0o777, 0o600);
+        assert!(!first.windows(8).any(|window| window == [5; 8] || window == [7; 8]), "encrypted");
+        assert_eq!(SealFile::of(data.path(), &key).load().expect("readable"), secrets(5));
+        let other = SealFile::of(data.path(), &SecretKey::from_seed([2; 32])).load();
+        assert!(other.expect_err("another key").to_string().contains("another link key"));
+        // Nothing changed, nothing is written.
+        file.store(&secrets(6), false).expect("nothing");
+        assert_eq!(std::fs::read(&path).expect("there"), first);
+        file.store(&secrets(6), true).expect("written");
+        assert_eq!(file.load().expect("readable"), secrets(6));
+        assert!(!data.path().join(UNFINISHED).exists());
+    }
+
+    #[test]
+    fn what_a_failing_disk_did_not_take_is_written_later() {
+        let parent = tempfile::tempdir().expect("a directory");
+        let data = parent.path().join("data");
+        let mut file = SealFile::of(&data, &SecretKey::from_seed([1; 32]));
+        assert!(file.store(&secrets(5), true).is_err(), "there is no directory");
+        std::fs::create_dir(&data).expect("made");
+        file.store(&secrets(5), false).expect("written");
+        assert_eq!(file.load().expect("readable"), secrets(5));
+    }
+}
