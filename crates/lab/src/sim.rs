@@ -222,6 +222,8 @@ fn run_consensus(
         ("restarts", sum(|report| report.restarts)),
         ("evidence", sum(|report| report.evidence)),
         ("synced_heights", sum(|report| report.synced)),
+        ("opened_envelopes", sum(|report| report.opened)),
+        ("sealed_orders", sum(|report| report.sealed_orders)),
     ];
     let engine = if protocol == Protocol::Dbft { "" } else { " --engine tendermint" };
     Ok(print_report(&counts, &failures, &format!("walras-lab sim --consensus{engine}{option}"), json))

@@ -647,7 +647,7 @@ impl<D: Disk + Clone> Replica<D> {
             follows: self.engine.follows(),
             admission: None,
             silent: self.engine.is_silent() && !self.engine.follows(),
-            stranded: self.engine.is_stranded(),
+            stranded: self.engine.is_stranded() || self.unsealing.is_stranded(self.engine.certified_anywhere()),
             benched: self.engine.benched(self.engine.decided() + 1).iter().collect(),
             peers: (0..self.network.peers.len()).map(|index| self.peer(index as Index)).collect(),
         }

@@ -55,6 +55,14 @@ pub enum UnsealFrame {
 pub struct UnsealFrameError(usize, Option<u8>);
 
 impl UnsealFrame {
+    /// The height that it helps to open, if it does.
+    pub fn opens(&self) -> Option<Height> {
+        match self {
+            UnsealFrame::Ask(_) => None,
+            UnsealFrame::Shares { height, .. } | UnsealFrame::Keys { height, .. } => Some(*height),
+        }
+    }
+
     /// Its layout.
     pub fn to_bytes(&self) -> Vec<u8> {
         let (kind, height, key, points): (u8, Height, Option<u64>, &[OpeningKey]) = match self {

@@ -23,6 +23,8 @@
 //!   shares of one lot, of another lot the next time. Of heights that are applied the block's record has the keys: answering is the shell's, by
 //!   [`UnsealEffect::Recall`]. A peer gets [`ASKS`] answers a tick.
 //! - Upon *applied(h)*: forget all heights up to h.
+//! - A height that is not open after [`LOST_TICKS`] ticks is *lost* here if others have gone on: they have dropped its
+//!   block with its keys. Then the node fetches a state above it (`state_sync`).
 //!
 //! Open keys are part of the block's record: a replay, a follower and a node that catches up check them in one batch,
 //! and need no share.
@@ -106,6 +108,8 @@ pub const ASKS: usize = 16;
 pub const LOTS_MAX: usize = 2;
 /// Ticks after which shares of doubted holders are combined too.
 const LATE_TICKS: u8 = 2;
+/// Ticks after which nobody seems to have the keys of a height any more.
+const LOST_TICKS: u8 = 30;
 
 /// What opens of a height: of each envelope the number of its key, and its label, in the order of the block.
 pub type Openings = Arc<[(u64, Label)]>;
@@ -238,6 +242,13 @@ impl Unsealer {
             silent.extend(lot.committee.peers().filter(is_silent));
         }
         Some((*height, silent.into_iter().collect()))
+    }
+
+    /// The lowest height that is not open though its shares and keys were asked for many times. If others have gone on,
+    /// they have dropped its block, and with it the keys: what is above it is fetched as a state.
+    pub fn lost(&self) -> Option<Height> {
+        let is_lost = |closed: &&Closed| closed.open.is_none() && closed.ticks >= LOST_TICKS;
+        self.heights.iter().find(|(_, closed)| is_lost(closed)).map(|(height, _)| *height)
     }
 
     /// Peers have other indices from now on: what they sent, and who is doubted, is worth nothing.

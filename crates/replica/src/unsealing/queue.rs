@@ -80,6 +80,11 @@ impl UnsealQueue {
         UnsealQueue { unsealer, view, names, blocks: VecDeque::new(), is_finding: false }
     }
 
+    /// Whether nobody seems to have the keys of a height any more, and others have certificates above it.
+    pub(crate) fn is_stranded(&self, certified_anywhere: Height) -> bool {
+        self.unsealer.lost().is_some_and(|height| height < certified_anywhere)
+    }
+
     /// A block is decided; heights come in order.
     pub(crate) fn decided(&mut self, agreed: Agreed) -> Vec<QueueEffect> {
         // After a restart heights are decided again that are logged with their keys.

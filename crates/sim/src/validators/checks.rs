@@ -30,11 +30,10 @@ fn question(vote: Vote) -> Option<Vote> {
 impl SimNetwork {
     /// No validator makes two different statements where one is allowed, restarts and lost logs included.
     pub(super) fn check_sent(&mut self, of: Index, bytes: &[u8]) {
-        if let Ok(UnsealFrame::Shares { height, .. } | UnsealFrame::Keys { height, .. }) =
-            UnsealFrame::from_bytes(bytes)
-        {
+        if let Ok(frame) = UnsealFrame::from_bytes(bytes) {
             let decided = self.process(of).expect("it runs").replica.engine().decided();
-            assert!(height <= decided, "validator {of} opens height {height}, and has decided {decided}");
+            let opens = frame.opens();
+            assert!(opens <= Some(decided), "validator {of} opens height {opens:?}, and has decided {decided}");
             return;
         }
         match Frame::from_bytes(bytes).expect("a correct validator sends frames") {

@@ -562,17 +562,18 @@ impl SimNetwork {
         let of_sessions = self.session_network.as_ref().map(|network| &network.clients);
         let genesis = ledgers::genesis(founders, self.identity, self.schedule(), seats, clients, of_sessions);
         self.genesis = self.with_older_rules(genesis);
-        if self.institutions {
-            let (founders, seed) = (&self.secrets[..self.committee.size], self.dice.bits());
-            let mut network = InstitutionNetwork::new(self.identity, founders, seed);
-            network.found(&mut self.genesis);
-            self.institution_network = Some(network);
-        }
+        // Books of institutions read the whole genesis.
         self.found_seals();
         if self.genesis.seals.is_some() && self.genesis.rules >= RULES_OF_ENVELOPES {
             let network = EnvelopeNetwork::new(self.identity, self.dice.bits());
             network.found(&mut self.genesis);
             self.envelope_network = Some(network);
+        }
+        if self.institutions {
+            let (founders, seed) = (&self.secrets[..self.committee.size], self.dice.bits());
+            let mut network = InstitutionNetwork::new(self.identity, founders, seed);
+            network.found(&mut self.genesis);
+            self.institution_network = Some(network);
         }
         if self.prompt.is_some() {
             self.genesis.balances.extend(stops::balances());
