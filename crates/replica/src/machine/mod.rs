@@ -629,6 +629,11 @@ impl<D: Disk + Clone> Replica<D> {
         Ok(())
     }
 
+    /// The lowest decided height whose envelopes are not open, and the holders whose shares have not come.
+    pub fn sealed_waits(&self) -> Option<(Height, Vec<Index>)> {
+        self.unsealing.waits()
+    }
+
     /// The status of this validator. The shell adds round trips, and what a follower waits for.
     pub fn status(&self) -> ValidatorStatus {
         let idle = self.now.since.saturating_sub(self.last_decided);

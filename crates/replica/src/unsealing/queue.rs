@@ -80,6 +80,12 @@ impl UnsealQueue {
         UnsealQueue { unsealer, view, names, blocks: VecDeque::new(), is_finding: false }
     }
 
+    /// The lowest height that waits for shares, and whose have not come; nobody's while it is not known what opens.
+    pub(crate) fn waits(&self) -> Option<(Height, Vec<Index>)> {
+        let unknown = || self.blocks.front().map(|block| (block.agreed.height, Vec::new()));
+        self.unsealer.waits().or_else(unknown)
+    }
+
     /// Whether nobody seems to have the keys of a height any more, and others have certificates above it.
     pub(crate) fn is_stranded(&self, certified_anywhere: Height) -> bool {
         self.unsealer.lost().is_some_and(|height| height < certified_anywhere)

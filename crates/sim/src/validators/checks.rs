@@ -262,7 +262,7 @@ impl SimNetwork {
             let process = host.process.as_ref().map(|process| {
                 let engine = process.replica.engine();
                 let heights = (engine.decided(), engine.certified(), process.ledger.height(), engine.live().count());
-                let state = (engine.opening(), engine.is_silent(), engine.follows(), engine.connected());
+                let state = (engine.opening(), engine.is_silent(), engine.follows(), process.replica.sealed_waits());
                 (heights, state, process.pool.len(), process.pool.ready(), process.replica.network().chain.epoch)
             });
             format!("{index}: {process:?} given {:?}", host.given)
