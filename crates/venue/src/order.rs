@@ -1,5 +1,5 @@
-//! What a root keeps of an order. There are many that rest, and few of them have traded: these have what trades need in a
-//! place of their own.
+//! What a root keeps of an order. There are many that rest, and few of them have traded: these have what trades need in
+//! a place of their own.
 //!
 //! In snapshots an order has all of its fields, in the order of [`Encoded`], wherever they are in memory.
 
