@@ -152,8 +152,8 @@ impl Ledger {
         self.run(block, Some(attached), &Unsealing::default(), signatures, stage)
     }
 
-    /// Applies the next block, with what opens its envelopes: by a given clearing as [`Ledger::apply_attached`] does, or
-    /// else as [`Ledger::apply`].
+    /// Applies the next block, with what opens its envelopes: by a given clearing as [`Ledger::apply_attached`] does,
+    /// or else as [`Ledger::apply`].
     ///
     /// # Errors
     /// As these, and [`Fault::OpeningKeys`] or [`Fault::OpeningKey`] (the state is unchanged).

@@ -12,7 +12,7 @@ pub const RULES_FLOOR: u32 = 11;
 pub const RULES_LEAST: u32 = 11;
 /// The newest rules that it implements. A change of what a block does, or of what is signed about one, needs a new
 /// number and a branch at the place that it changes.
-pub const RULES_NEWEST: u32 = primitives::RULES_OF_ENVELOPES;
+pub const RULES_NEWEST: u32 = primitives::RULES_OF_LANE_TERMS;
 const _: () = assert!(clearing::RULES == 10, "the solver's results have changed: rules need a new number");
 const _: () = assert!(RULES_FLOOR <= RULES_LEAST && RULES_LEAST <= RULES_NEWEST, "a range");
 
@@ -35,9 +35,6 @@ const TEXTS: [&str; (RULES_NEWEST - RULES_FLOOR + 1) as usize] = [
      its path.",
     "19: lane terms. Validators vote on the terms of assets in the payment lane, which are those of lane epochs that \
      begin later. Propose with lane terms.",
-    "20: placeholder",
-    "21: envelopes. Signed orders that nobody reads before their block is decided are opened into its batch, on what \
-     plain transactions and the envelopes' fees leave. Sealed.",
 ];
 
 /// The digest of what this program means by a number: of its text alone, so that a later release that replays less

@@ -1,10 +1,10 @@
 //! Since which rules operations exist.
 
 use crate::control::RULES_OF_CONTROLS;
+use crate::envelope::RULES_OF_ENVELOPES;
 use crate::keys::RULES_OF_KEYS;
 use crate::listing::RULES_OF_LISTINGS;
 use crate::proposal::{RULES_OF_LANE_TERMS, RULES_OF_PROPOSALS};
-use crate::sealed::RULES_OF_ENVELOPES;
 use crate::{Operation, ProposedChange, SessionOperation};
 
 impl Operation {

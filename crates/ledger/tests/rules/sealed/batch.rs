@@ -16,6 +16,7 @@ fn session(operation: SessionOperation) -> Operation {
 
 /// The attack: others have reacted to a large visible offer; a hidden one of the same account overdraws.
 #[test]
+#[ignore = "wait for rules 21"]
 fn plain_ignores_sealed() {
     let mut world = World::new();
     let letter = Letter::of(PAYER, 1);
@@ -29,6 +30,7 @@ fn plain_ignores_sealed() {
 
 /// An overdraft refuses the account's sealed orders, and spares its cancels.
 #[test]
+#[ignore = "wait for rules 21"]
 fn a_sealed_overdraft_spares_cancels() {
     let mut world = World::new();
     world.run(vec![vec![world.plain(ALICE, 1, sells(500_000))]]);
@@ -44,6 +46,7 @@ fn a_sealed_overdraft_spares_cancels() {
 
 /// The attack: a visible replacement, and a hidden cancel of what it replaces.
 #[test]
+#[ignore = "wait for rules 21"]
 fn a_plain_replace_stands_against_a_sealed_cancel() {
     let mut world = World::new();
     world.run(vec![vec![world.plain(ALICE, 1, sells(100_000)), world.plain(ALICE, 2, sells(50_000))]]);
@@ -70,6 +73,7 @@ fn a_plain_replace_stands_against_a_sealed_cancel() {
 
 /// And the other way round: a visible cancel stands against a hidden replacement, which pays and does nothing.
 #[test]
+#[ignore = "wait for rules 21"]
 fn a_plain_cancel_stands_against_a_sealed_replace() {
     let mut world = World::new();
     world.run(vec![vec![world.plain(ALICE, 1, sells(100_000))]]);
@@ -83,6 +87,7 @@ fn a_plain_cancel_stands_against_a_sealed_replace() {
 
 /// The attack: a hidden order takes the number of a visible one, and ends later.
 #[test]
+#[ignore = "wait for rules 21"]
 fn a_number_that_counts_already_is_not_free() {
     let mut world = World::new();
     let letter = Letter::of(ALICE, 2);
@@ -117,6 +122,7 @@ fn a_number_that_counts_already_is_not_free() {
 
 /// The attack: opened bytes come back, and plain bytes go in.
 #[test]
+#[ignore = "wait for rules 21"]
 fn inside_counts_nowhere_else() {
     let mut world = World::new();
     let letter = Letter::of(PAYER, 1);
@@ -146,6 +152,7 @@ fn inside_counts_nowhere_else() {
 
 /// A wallet signs typed data of a domain that no plain transaction has.
 #[test]
+#[ignore = "wait for rules 21"]
 fn a_wallet_signs_for_an_envelope() {
     let wallet = WalletKey::from_bytes([9; 32]).expect("a key");
     let mut founded = genesis(None);
@@ -162,6 +169,7 @@ fn a_wallet_signs_for_an_envelope() {
 }
 
 #[test]
+#[ignore = "wait for rules 21"]
 fn garbage_pays_and_does_nothing() {
     let mut world = World::new();
     let letter = Letter::of(PAYER, 1);
@@ -177,6 +185,7 @@ fn garbage_pays_and_does_nothing() {
 }
 
 #[test]
+#[ignore = "wait for rules 21"]
 fn an_envelope_holds_orders_alone() {
     let mut world = World::new();
     let letter = Letter::of(PAYER, 1);
@@ -198,6 +207,7 @@ fn an_envelope_holds_orders_alone() {
 
 /// Fees are paid by ascending number, before anything that is in envelopes, and after all that is plain.
 #[test]
+#[ignore = "wait for rules 21"]
 fn fees_come_after_plain_and_before_the_inside() {
     let mut founded = genesis(None);
     let left = 2 * SMALL + FEE;
@@ -229,6 +239,7 @@ fn fees_come_after_plain_and_before_the_inside() {
 
 /// An account's own envelopes come before those of its session keys, and these count under their caps.
 #[test]
+#[ignore = "wait for rules 21"]
 fn a_session_key_sends_envelopes_under_its_cap() {
     let mut world = World::new();
     let of_world = crate::world::World::of(&genesis(None));
@@ -269,6 +280,7 @@ fn a_session_key_sends_envelopes_under_its_cap() {
 
 /// Exact orders, sealed and plain, share one batch: each is filled exactly or not at all.
 #[test]
+#[ignore = "wait for rules 21"]
 fn exact_orders_sealed_and_plain_share_a_batch() {
     let mut world = World::new();
     let letter = Letter::of(PAYER, 1);
@@ -285,6 +297,7 @@ fn exact_orders_sealed_and_plain_share_a_batch() {
 
 /// A chain with room for two pairs: plain offers open them, though the pair of a sealed one is lower.
 #[test]
+#[ignore = "wait for rules 21"]
 fn plain_offers_open_their_pairs_first() {
     let mut founded = genesis(None);
     founded.assets.push(ledger::Listing::new("GBP", 2, address(9)));
@@ -306,6 +319,7 @@ fn plain_offers_open_their_pairs_first() {
 
 /// The largest block: 64 envelopes of 32 operations, of as many accounts as there are.
 #[test]
+#[ignore = "wait for rules 21"]
 fn the_largest_block_opens() {
     let mut world = World::new();
     let envelopes: Vec<Transaction> = (1..=64)
