@@ -12,6 +12,7 @@ mod block;
 mod consents;
 mod control;
 mod duty;
+mod envelope;
 mod exact;
 mod format;
 mod hash;
@@ -49,6 +50,10 @@ pub use control::{
     ASSET_CONTROLS, AssetControl, AssetControlError, HOLDER_STATES, HolderRecovery, HolderState, RULES_OF_CONTROLS,
 };
 pub use duty::{LANE_DUTY, RULES_OF_SEALS, SEAL_POST_BYTES_MAX, is_lane_duty};
+pub use envelope::{
+    BoxSize, Enclosure, EnvelopeBytes, EnvelopeName, RULES_OF_ENVELOPES, SEALED_AHEAD_MAX, SEALED_POINT_BYTES,
+    SEALED_WEIGHT,
+};
 pub use exact::ExactSide;
 pub use format::{read_format, write_format};
 pub use hash::{Digest, HexError, from_hex, keccak256, to_hex};
@@ -73,10 +78,7 @@ pub use reference::{
     REFERENCE_KINDS, REFERENCE_RULES, REFERENCE_TEXT_MAX, Reference, ReferenceError, ReferenceKind, ReferenceRule,
 };
 pub use scientific::plain_decimal;
-pub use sealed::{
-    BoxSize, Enclosure, EnvelopeBytes, EnvelopeName, RULES_OF_ENVELOPES, SEALED_AHEAD_MAX, SEALED_DATA_NAME,
-    SEALED_POINT_BYTES, SEALED_WEIGHT, verify_sealed,
-};
+pub use sealed::{SEALED_DATA_NAME, verify_sealed};
 pub use sequence::Sequence;
 pub use session::{
     SESSION_CAPS_MAX, SESSION_NUMBER_BITS, SESSION_SLOTS_MAX, SESSION_WEIGHT, SessionCap, SessionOperation,

@@ -8,6 +8,7 @@ use borsh::{BorshDeserialize, BorshSerialize};
 use strum::{EnumCount, EnumDiscriminants};
 
 use crate::control::{HolderRecovery, HolderState};
+use crate::envelope::EnvelopeBytes;
 use crate::exact::ExactSide;
 use crate::keys::{KEY_WEIGHT, PolicySigned, RecoverKeys, SetKeys};
 use crate::listing::{AssetListing, Closing, LISTING_FEES_MAX};
@@ -15,7 +16,6 @@ use crate::offer::{ClientId, Life, OfferPlace, OfferReplacement};
 use crate::pool::PoolOperation;
 use crate::proposal::{LaneAssetTerms, ProposalWord, ProposedChange};
 use crate::reference::{Reference, ReferenceRule};
-use crate::sealed::EnvelopeBytes;
 use crate::sequence::Sequence;
 use crate::session::{SessionOperation, slot_of};
 use crate::statement::{Evidence, Stake};
@@ -475,7 +475,8 @@ impl Operation {
     /// Each eight offers that a cancel names cost one more, and so does an offer with an end, whose removal it pays. A
     /// new pool costs [`POOL_WEIGHT`], an exact order [`EXACT_WEIGHT`], a session key [`crate::SESSION_WEIGHT`]. A
     /// change of keys costs [`KEY_WEIGHT`] for each key of the new policy, and one more for each signature. A listing
-    /// costs the fees that it offers beside its own, and an envelope [`crate::SEALED_WEIGHT`] beside its bytes. A duty ([`Operation::is_duty`]) costs none.
+    /// costs the fees that it offers beside its own, and an envelope [`crate::SEALED_WEIGHT`] beside its bytes. A duty
+    /// ([`Operation::is_duty`]) costs none.
     pub fn weight(&self) -> u64 {
         let beyond = match self {
             duty if duty.is_duty() => return 0,

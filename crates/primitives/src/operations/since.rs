@@ -2,10 +2,10 @@
 
 use crate::control::RULES_OF_CONTROLS;
 use crate::duty::RULES_OF_SEALS;
+use crate::envelope::RULES_OF_ENVELOPES;
 use crate::keys::RULES_OF_KEYS;
 use crate::listing::RULES_OF_LISTINGS;
 use crate::proposal::{RULES_OF_LANE_TERMS, RULES_OF_PROPOSALS};
-use crate::sealed::RULES_OF_ENVELOPES;
 use crate::{Operation, ProposedChange, SessionOperation};
 
 impl Operation {

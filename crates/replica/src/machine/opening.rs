@@ -312,16 +312,17 @@ mod tests {
     #[test]
     fn a_sub_block_of_too_many_envelopes_or_of_one_without_a_point_gets_no_vote() {
         // The generator of G2.
-        const POINT: &str = "93e02b6052719f607dacd3a088274f65596bd0d09920b61ab5da61bbdc7f5049334cf11213945d57e5ac7d055d04\
-                             2b7e024aa2b2f08f0a91260805272dc51051c6e47ad4fa403b02b4510b647ae3d1770bac0326a805bbefd48056c8\
-                             c121bdb8";
+        const POINT: [&str; 2] = [
+            "93e02b6052719f607dacd3a088274f65596bd0d09920b61ab5da61bbdc7f5049334cf11213945d57e5ac7d055d042b7e",
+            "024aa2b2f08f0a91260805272dc51051c6e47ad4fa403b02b4510b647ae3d1770bac0326a805bbefd48056c8c121bdb8",
+        ];
         let of = |point: [u8; 96]| {
             let envelope = EnvelopeBytes::new(1, point, vec![0; 512].into()).expect("a size");
             let operation = Operation::Sealed(Box::new(envelope));
             let body = Body { chain: 7, account: Address([1; 20]), sequence: 1, until: 50_000, operation };
             body.sign(&Digest::default(), &SecretKey::from_seed([1; 32]))
         };
-        let sound = of(primitives::from_hex(POINT).expect("96 bytes"));
+        let sound = of(primitives::from_hex(&POINT.concat()).expect("96 bytes"));
         let seats = |seats: usize, count: usize, one: &Transaction| {
             let sub_block = SubBlock { native: vec![one.clone(); count], ..SubBlock::default() };
             check_payload(SECTION, 99, seats)(&sub_block.to_payload()).is_some()

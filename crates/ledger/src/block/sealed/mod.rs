@@ -11,9 +11,9 @@
 //! ([`are_envelopes_sound`]).
 //!
 //! *Upon a decided block* ([`opened`]): an envelope opens if its signature is valid, if h ≤ `until` ≤ h + 256, if its
-//! key is in force at h, and if its name was opened at no earlier height. Of several with one name that opens which ends
-//! last, and of those the one with the highest id. No account is looked at: opening does not wait for the execution of
-//! the block before. What stays closed costs nothing and uses up nothing.
+//! key is in force at h, and if its name was opened at no earlier height. Of several with one name the one that ends
+//! last opens, and of those the one with the highest id. No account is looked at: opening does not wait for the
+//! execution of the block before. What stays closed costs nothing and uses up nothing.
 //!
 //! *Upon the block and its opening keys*, one for each envelope that opens, in the block's order, three passes:
 //!
@@ -143,8 +143,8 @@ impl Unsealed {
     }
 }
 
-/// Opens the envelopes of a block whose plain transactions are judged: the fees of those that open, and what is in those
-/// that pay. `valid` says whether the signature of each transaction is valid; `None` if all are.
+/// Opens the envelopes of a block whose plain transactions are judged: the fees of those that open, and what is in
+/// those that pay. `valid` says whether the signature of each transaction is valid; `None` if all are.
 ///
 /// # Errors
 /// [`Fault`] if the opening keys are not those of the envelopes that open.

@@ -368,7 +368,8 @@ proptest! {
         let (mut world, mut oracle) = (World::of(&founded()), Oracle::new());
         for (mut requests, letters, seed) in blocks {
             // Of copies of a plain transaction the outcome says only that one counts.
-            requests = requests.iter().enumerate().filter(|(at, one)| !requests[..*at].contains(one)).map(|(_, one)| one.clone()).collect();
+            let is_new = |(at, one): &(usize, &Asked)| !requests[..*at].contains(one);
+            requests = requests.iter().enumerate().filter(is_new).map(|(_, one)| one.clone()).collect();
             let plain: Vec<Transaction> = requests
                 .iter()
                 .map(|one| asked_body(one).sign(&world.ledger.network(), &key(one.person)))
@@ -380,9 +381,10 @@ proptest! {
                 requests.into_iter().zip(&plain).map(|(asked, one)| (asked, one.id().0)).collect();
             let bytes = |one: &Transaction| one.envelope().expect("it is one").0.sealed().len() as u64;
             let sent: Vec<(Sent, u64, Vec<[u8; 32]>)> =
-                letters.into_iter().zip(&sealed).map(|(one, (envelope, ids))| (one, bytes(envelope), ids.clone())).collect();
+                letters.into_iter().zip(&sealed).map(|(one, (seal, ids))| (one, bytes(seal), ids.clone())).collect();
             let mut expected = oracle.block(&asked, &sent);
-            expected.inside.iter_mut().zip(&expected.fates).filter(|(_, fate)| **fate != "opened").for_each(|(inside, _)| inside.clear());
+            let of_closed = expected.inside.iter_mut().zip(&expected.fates).filter(|(_, fate)| **fate != "opened");
+            of_closed.for_each(|(inside, _)| inside.clear());
 
             let (mut other, mut without) = (world.clone(), world.clone());
             let block = world.next(shuffled(&plain, &with_copies, seed));
