@@ -464,7 +464,7 @@ fn approvals_are_refused_by_name() {
     ];
     let digest = world.ledger.charter().digest();
     for (says, refusal) in cases {
-        let post = world.says(0, says);
+        let post = world.says(0, says.clone());
         assert_eq!(world.ledger.admit(&post), Err(refusal), "{says:?}");
     }
     assert_eq!(world.ledger.charter().digest(), digest);
