@@ -35,7 +35,7 @@ fn apply(ledger: &mut Ledger, native: Vec<Transaction>) {
 struct Node {
     index: u8,
     disk: SeatSecrets,
-    seat: Seat,
+    seat: SealSeat,
     pool: Mempool,
     mistake: Planted<SeatMistake>,
     draws: u8,
@@ -43,7 +43,7 @@ struct Node {
 
 impl Node {
     fn new(index: u8) -> Node {
-        let seat = Seat::new(Arc::new(key(index)), SeatSecrets::default());
+        let seat = SealSeat::new(Arc::new(key(index)), SeatSecrets::default());
         let (disk, pool) = (SeatSecrets::default(), Mempool::new(100));
         Node { index, disk, seat, pool, mistake: Planted::NOTHING, draws: 0 }
     }
@@ -56,7 +56,7 @@ impl Node {
 
     /// The process is killed, and starts with what its disk has.
     fn restart(&mut self) {
-        self.seat = Seat::new(Arc::new(key(self.index)), self.disk.clone()).with_mistake(self.mistake);
+        self.seat = SealSeat::new(Arc::new(key(self.index)), self.disk.clone()).with_mistake(self.mistake);
         self.pool = Mempool::new(100);
     }
 
