@@ -208,3 +208,19 @@ fn secrets_are_erased_with_their_key_and_those_of_another_network_at_once() {
     node.tick(&ledger, None);
     assert!(node.disk.secrets.is_empty() && node.seat.share(&NETWORK, 1, 0).is_none());
 }
+
+#[test]
+fn a_pool_keeps_one_free_post_of_a_seat_however_many_it_signs() {
+    let (mut ledger, mut pool) = (founded(), Mempool::new(100));
+    apply(&mut ledger, Vec::new());
+    let (account, seed) = (key(100).public().address(), SealSeed([1; 32]));
+    let possession = seed.possession(&NETWORK, 1, &account);
+    let post = SealPost::Register { key: seed.key().public().to_bytes(), possession }.encode();
+    let mut admits = |until: Height| {
+        let says = ValidatorSays::Seals { key: 1, post: post.clone() };
+        let signed = ValidatorPost { network: NETWORK, chain: 1, account, until, says }.sign(&key(0)).expect("here");
+        pool.admit(PoolEntry::new(signed.id(), 0, signed), &ledger).is_ok()
+    };
+    assert!(admits(50));
+    assert!(!(51..60).any(&mut admits));
+}

@@ -51,6 +51,7 @@
 //! | a seat registers late, or never | the step ends after 256 heights; t + f of the others are enough |
 //! | a seat deals to some only, or what does not verify | it is out by a proved complaint; it has posted |
 //! | it complains without reason | it has revealed its own share of that dealing and is struck; the dealing stands |
+//! | a seat floods pools and blocks with its free posts | a pool keeps one of a seat, a block counts one, a sub-block eight |
 //! | it complains without end | one complaint a block, one about a dealer, none about a dealer that is out |
 //! | it never holds | 256 heights; the key needs t + f holders, so f silent ones change nothing |
 //! | it holds, and says `lost` | its own share is struck; f such seats leave t + f of 3f + 1 |
