@@ -212,7 +212,6 @@ impl File {
         let lane = self.lane.map(|lane| lane.read(&symbols)).transpose().map_err(named)?;
         let venues = self.venues.map(VenuePart::read).transpose().map_err(named)?;
         let pools = self.pools.map(PoolPart::read).transpose().map_err(named)?;
-        let seals = self.seals.map(SealPart::read).transpose().map_err(named)?;
         let listings = self.listings.read().map_err(named)?;
         let charter = self.charter.read().map_err(named)?;
         let forks = ForkPart::read_all(&self.forks).map_err(named)?;
@@ -220,7 +219,7 @@ impl File {
             lane,
             venues,
             pools,
-            seals,
+            seals: self.seals.map(SealPart::read).transpose().map_err(named)?,
             listings,
             controls,
             rules: self.rules,

@@ -1,7 +1,7 @@
 //! The file of a seat's secrets for sealing keys: `data/seal-keys`.
 //!
-//! Only its owner can read it. It is encrypted (XChaCha20-Poly1305) under a key that is derived from the node's link key,
-//! which its home has under the passphrase. A change is written beside the file, synced, and takes its place; then what
+//! Only its owner can read it. It is encrypted (XChaCha20-Poly1305) under a key that is derived from the node's link
+//! key, which its home has under the passphrase. A change is written beside the file, synced, and takes its place; then what
 //! was there is overwritten. A crash leaves the file of before or the new one, and perhaps an unfinished one, which the
 //! next change replaces. A disk that relocates overwritten data may keep a copy, which nobody can read without the link
 //! key.
@@ -10,15 +10,17 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 
 use borsh::{BorshDeserialize, BorshSerialize};
 use chacha20poly1305::aead::Aead;
 use chacha20poly1305::{KeyInit, XChaCha20Poly1305, XNonce};
 use primitives::{Digest, SecretKey};
-use replica::{SeatSecret, SeatSecrets};
+use replica::{Network, Proposals, SealSeat, SeatSecret, SeatSecrets};
 use zeroize::Zeroizing;
 
 use crate::lane::keys::random;
+use crate::shared::{ExchangeError, Shared};
 
 const NAME: &str = "seal-keys";
 const UNFINISHED: &str = "seal-keys.unfinished";
@@ -115,6 +117,48 @@ impl SealFile {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(error) => Err(error),
         }
+    }
+}
+
+/// The pool's worker with its seat, if the chain makes sealing keys, and the file of the seat's secrets.
+///
+/// # Errors
+/// If the file cannot be read.
+pub(crate) fn seated(
+    proposals: Proposals,
+    network: &Network,
+    shared: &Shared,
+    data: &Path,
+) -> Result<(Proposals, Option<SealFile>), ExchangeError> {
+    if shared.read_ledger().seals().is_none() {
+        return Ok((proposals, None));
+    }
+    let file = SealFile::of(data, &network.own.links);
+    let secrets = file.load().map_err(|error| ExchangeError::directory("data/seal-keys", error))?;
+    shared.seat.sealing.send_replace(secrets.clone());
+    Ok((proposals.seated(SealSeat::new(network.own.votes.clone(), secrets)), Some(file)))
+}
+
+/// Does what this validator's seat owes for the sealing key: the secrets are durable before its post is signed.
+pub(crate) fn take_seat(shared: &Shared, proposals: &mut Proposals, file: &mut SealFile) {
+    let Some(work) = shared.ledger.try_read().map(|ledger| proposals.seal_work(&ledger)) else { return };
+    let done = work.map(|work| random::<32>().map(|fresh| work.perform(*fresh))).transpose();
+    let Some(ledger) = shared.ledger.try_read() else { return };
+    let (network, height) = ((ledger.network(), ledger.chain()), ledger.height());
+    let certified = shared.seat.certified.load(Ordering::Acquire);
+    let kept = done.and_then(|done| {
+        let changed = proposals.take_sealed(done, &ledger, certified);
+        drop(ledger);
+        let Some(seat) = proposals.seat() else { return Ok(()) };
+        file.store(seat.secrets(), changed)?;
+        if changed {
+            shared.seat.sealing.send_replace(seat.secrets().clone());
+        }
+        Ok(())
+    });
+    match kept {
+        Ok(()) => proposals.sign_sealed(network, height),
+        Err(error) => tracing::error!(%error, "the secrets of this seat are not durable: it does not take part"),
     }
 }
 

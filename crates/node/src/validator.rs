@@ -41,7 +41,7 @@ use ledger::Ledger;
 use primitives::{Digest, Height, PublicKey, SubBlock, Transaction};
 use replica::{
     Effect, FrameBytes, Home, Input, Job, LifeInput, LifeStart, Network, Observation, Opened, Own, Past, PoolJob,
-    Proposals, Replica, ReplicaSettings, Seat, StateEffect, StateSync,
+    Proposals, Replica, ReplicaSettings, StateEffect, StateSync,
 };
 use sockets::Client;
 use store::RealDisk;
@@ -51,11 +51,10 @@ use crate::admission::admission;
 use crate::execution::{Execution, due_handover, execute};
 use crate::inbox::{Inbox, InboxSender};
 use crate::intake_queue::Submission;
-use crate::lane::keys::random;
 use crate::links::Links;
 use crate::locks::poisoned;
 use crate::pipeline::{Started, start_workers};
-use crate::seal_keys::SealFile;
+use crate::seal_keys::{self, SealFile, take_seat};
 use crate::shared::{ExchangeError, Present, Shared, needs_rules, spawn};
 use crate::unsealer::{UnsealOrder, unseal};
 use crate::venue::line::VenueLine;
@@ -151,20 +150,12 @@ pub(crate) fn start(
     let execution = Execution { past, handovers, jobs, consensus };
     let proposals =
         Proposals::new(genesis.own.account.clone()).attending(genesis.own.votes.clone(), shared.config.network.approve);
-    let file = shared.read_ledger().seals().map(|_| SealFile::of(data, &genesis.own.links));
-    let proposals = match &file {
-        Some(file) => {
-            let secrets = file.load().map_err(|error| ExchangeError::directory("data/seal-keys", error))?;
-            shared.seat.sealing.send_replace(secrets.clone());
-            proposals.seated(Seat::new(genesis.own.votes.clone(), secrets))
-        }
-        None => proposals,
-    };
+    let seated = seal_keys::seated(proposals, &genesis, shared, data)?;
     let (report_at, is_stalled, admission) = (Duration::ZERO, false, None);
     let validator = Validator { replica, inbox, links, workers, genesis, report_at, is_stalled, admission };
     threads.extend([
         spawn("executor", shared, move |shared| execute(shared, execution))?,
-        spawn("pool", shared, move |shared| work_on_pool(shared, (proposals, file), &pool_jobs, &results))?,
+        spawn("pool", shared, move |shared| work_on_pool(shared, seated, &pool_jobs, &results))?,
         spawn("archive", shared, move |shared| answer_laggards(shared, &answered, answer_bytes, &archive))?,
         spawn("states", shared, move |shared| transfer_states(shared, transfer, &state_messages))?,
         spawn("unsealer", shared, move |shared| unseal(shared, &recalled, &unseal_orders, &unsealed))?,
@@ -355,27 +346,6 @@ fn work_on_pool(
         if result.is_some_and(|result| !results.push_result(result)) {
             return;
         }
-    }
-}
-
-/// Does what this validator's seat owes for the sealing key: the secrets are durable before its post is signed.
-fn take_seat(shared: &Shared, proposals: &mut Proposals, file: &mut SealFile) {
-    let Some(work) = shared.ledger.try_read().map(|ledger| proposals.seal_work(&ledger)) else { return };
-    let done = work.map(|work| random::<32>().map(|fresh| work.perform(*fresh))).transpose();
-    let Some(ledger) = shared.ledger.try_read() else { return };
-    let (network, height) = ((ledger.network(), ledger.chain()), ledger.height());
-    let certified = shared.seat.certified.load(Ordering::Acquire);
-    let kept = done.and_then(|done| {
-        let changed = proposals.take_sealed(done, &ledger, certified);
-        drop(ledger);
-        let Some(seat) = proposals.seat() else { return Ok(()) };
-        file.store(seat.secrets(), changed)?;
-        shared.seat.sealing.send_replace(seat.secrets().clone());
-        Ok(())
-    });
-    match kept {
-        Ok(()) => proposals.sign_sealed(network, height),
-        Err(error) => tracing::error!(%error, "the secrets of this seat are not durable: it does not take part"),
     }
 }
 

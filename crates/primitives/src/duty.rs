@@ -18,7 +18,8 @@ pub fn is_lane_duty(post: &[u8]) -> bool {
 
 impl Operation {
     /// Whether it is a duty: a member's in the lane ([`LANE_DUTY`]), a validator's presence, or a seat's post about the
-    /// sealing key. A duty is free, and the ledger admits it only from whoever owes it, and only if it changes the state.
+    /// sealing key. A duty is free, and the ledger admits it only from whoever owes it, and only if it changes the
+    /// state.
     pub fn is_duty(&self) -> bool {
         match self {
             Operation::Lane(post) => is_lane_duty(post),
@@ -29,6 +30,15 @@ impl Operation {
 }
 
 impl Body {
+    /// Whether the validator's key signs it, in place of the account's: then it has the number 0 and uses up none.
+    pub fn is_of_validator(&self) -> bool {
+        let is_duty = |operation: &Operation| {
+            use Operation::{Approve, Present, SealDuty, Unapprove};
+            matches!(operation, Present { .. } | Approve { .. } | Unapprove { .. } | SealDuty { .. })
+        };
+        self.sequence == 0 && is_duty(&self.operation)
+    }
+
     /// Whether it is a duty, or what a validator's key says of the validator: both are free.
     pub fn is_duty(&self) -> bool {
         self.is_of_validator() || self.operation.is_duty()

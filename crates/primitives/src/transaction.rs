@@ -320,15 +320,6 @@ impl Body {
         }
     }
 
-    /// Whether the validator's key signs it, in place of the account's: then it has the number 0 and uses up none.
-    pub fn is_of_validator(&self) -> bool {
-        let is_duty = |operation: &Operation| {
-            use Operation::{Approve, Present, SealDuty, Unapprove};
-            matches!(operation, Present { .. } | Approve { .. } | Unapprove { .. } | SealDuty { .. })
-        };
-        self.sequence == 0 && is_duty(&self.operation)
-    }
-
     /// Units of asset 0 that it costs, on a chain with this fee. A chain's fee is such that no weight overflows.
     pub fn cost(&self, fee: Amount) -> Amount {
         fee.saturating_mul(self.weight())

@@ -100,7 +100,7 @@ pub use recovery::{
     Replay, Restored, begin, receipts, receipts_with, recover_state, restore, write_checkpoint, write_state,
 };
 pub use restarted::begin_again;
-pub use seat::{SealDone, SealWork, Seat, SeatMistake, SeatSecret, SeatSecrets};
+pub use seat::{SealDone, SealSeat, SealWork, SeatMistake, SeatSecret, SeatSecrets};
 pub use settings::{Defect, ReplicaSettings};
 pub use state_sync::{Own, StateEffect, StateSync};
 pub use unsealing::{UnsealFrame, UnsealMistake, Unsealer};

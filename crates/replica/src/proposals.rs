@@ -11,7 +11,7 @@ use primitives::{Address, Digest, Evidence, Height, SecretKey, Signer, SubBlock,
 use crate::accusations::Accusations;
 use crate::attendance::Attendance;
 use crate::mempool::PoolEntry;
-use crate::seat::{SealDone, SealWork, Seat};
+use crate::seat::{SealDone, SealSeat, SealWork};
 use crate::{Defect, Input, Mempool, Now, ProposedSection, encode};
 
 /// A job on the pool; see [`Proposals::perform`].
@@ -79,7 +79,7 @@ pub struct Proposals {
     /// What it posts about itself; `None` if it never does.
     attendance: Option<Attendance>,
     /// Its part in making the sealing key; `None` if it takes none.
-    seat: Option<Seat>,
+    seat: Option<SealSeat>,
 }
 
 impl Proposals {
@@ -95,12 +95,12 @@ impl Proposals {
     }
 
     /// The same for a node that takes part in making the sealing key.
-    pub fn seated(self, seat: Seat) -> Proposals {
+    pub fn seated(self, seat: SealSeat) -> Proposals {
         Proposals { seat: Some(seat), ..self }
     }
 
     /// Its part in making the sealing key.
-    pub fn seat(&self) -> Option<&Seat> {
+    pub fn seat(&self) -> Option<&SealSeat> {
         self.seat.as_ref()
     }
 
@@ -215,7 +215,7 @@ impl Proposals {
             PoolJob::Accuse => !self.accusations.is_empty(),
             PoolJob::Attend => {
                 self.attendance.as_ref().is_some_and(Attendance::is_signed)
-                    || self.seat.as_ref().is_some_and(Seat::is_signed)
+                    || self.seat.as_ref().is_some_and(SealSeat::is_signed)
             }
             PoolJob::Reclaim { .. } => true,
             _ => false,

@@ -1,14 +1,14 @@
 //! What a seat of the committee does to make the sealing key, and the secrets that it keeps for it.
 //!
-//! The ledger's place `seals` says what is posted when. This machine sees from a state which post its own seat owes, and
-//! gives the work with secrets out as data ([`SealWork`]): it takes milliseconds, and random bytes are the shell's.
+//! The ledger's place `seals` says what is posted when. This machine sees from a state which post its own seat owes,
+//! and gives the work with secrets out as data ([`SealWork`]): it takes milliseconds, and random bytes are the shell's.
 //!
 //! - Upon a state whose board awaits the seat: the work for its post. *Register* draws a fresh secret of 32 bytes, the
 //!   *seed*. Keys, dealing and complaints are derived from it and from the board. *Hold* derives the share, which takes
 //!   the place of the seed.
-//! - Upon work that was done ([`Seat::take`]): the secrets as they are now. The shell makes them durable before it
-//!   signs the post ([`Seat::sign`]).
-//! - Upon a tick ([`Seat::post`]): the signed post enters the pool, unless it is pending or counts no more.
+//! - Upon work that was done ([`SealSeat::take`]): the secrets as they are now. The shell makes them durable before it
+//!   signs the post ([`SealSeat::sign`]).
+//! - Upon a tick ([`SealSeat::post`]): the signed post enters the pool, unless it is pending or counts no more.
 //! - Upon a state in which the seat holds a share that it does not have: it posts `lost`.
 //! - Upon a state without the number of a secret, once a height above is certified: the secret is erased. The outcome
 //!   of the last height that needs it is certified then.
@@ -160,7 +160,7 @@ impl SealWork {
 }
 
 /// A seat's part in making sealing keys; see the module text.
-pub struct Seat {
+pub struct SealSeat {
     signer: Arc<dyn Signer>,
     secrets: SeatSecrets,
     /// The last post that was made: its number, its bytes, and its transaction once it is signed.
@@ -175,16 +175,16 @@ pub struct Seat {
     mistake: Planted<SeatMistake>,
 }
 
-impl Seat {
+impl SealSeat {
     /// For the validator with this key, whose file has these secrets.
-    pub fn new(signer: Arc<dyn Signer>, secrets: SeatSecrets) -> Seat {
+    pub fn new(signer: Arc<dyn Signer>, secrets: SeatSecrets) -> SealSeat {
         let (made, signed, fruitless, gone) = (None, None, None, BTreeMap::new());
-        Seat { signer, secrets, made, signed, fruitless, pause: 0, gone, mistake: Planted::NOTHING }
+        SealSeat { signer, secrets, made, signed, fruitless, pause: 0, gone, mistake: Planted::NOTHING }
     }
 
     /// The same with a mistake.
-    pub fn with_mistake(self, mistake: Planted<SeatMistake>) -> Seat {
-        Seat { mistake, ..self }
+    pub fn with_mistake(self, mistake: Planted<SeatMistake>) -> SealSeat {
+        SealSeat { mistake, ..self }
     }
 
     /// The secrets.
@@ -257,7 +257,7 @@ impl Seat {
         }
     }
 
-    /// Takes what the work gave; returns whether the secrets changed: they are made durable before [`Seat::sign`].
+    /// Takes what the work gave; returns whether the secrets changed: they are made durable before [`SealSeat::sign`].
     pub fn take(&mut self, done: SealDone, ledger: &Ledger) -> bool {
         let SealDone { account, number, secret, post } = done;
         let network = ledger.network();

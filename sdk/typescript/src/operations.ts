@@ -665,6 +665,7 @@ export type OperationBody =
   | { type: "vote"; proposal: string; word: "no" | "yes" }
   | { type: "set_holder"; asset: string; account: string; state: "frozen" | "open"; reference_kind: "text" | "uuid" | "message" | "number"; reference: string }
   | { type: "recover"; asset: string; from: string; to: string; amount: string; reference_kind: "text" | "uuid" | "message" | "number"; reference: string }
+  | { type: "seal_duty"; key: string; post: string }
   | { type: "sealed"; key: string; size: number; point: string; sealed: string }
   | { type: "venue"; action: "open"; venue: number; operator: { account: string; report_key: string }; fee_cap_ppm: number; bond: string }
   | { type: "venue"; action: "list"; venue: number; market: number; terms: { base: string; quote: string; lot_units: string; tick_units: string; lots_max: number; fee_cap_ppm: number; penalty: string } }

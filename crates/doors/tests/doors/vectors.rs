@@ -388,11 +388,12 @@ fn bodies() -> Vec<(u8, Body)> {
     operations.extend(listings());
     operations.extend(voted_on());
     operations.extend(controls(operations.len() as u8));
+    operations.push(Operation::SealDuty { key: 1 << 40, post: vec![4] });
     operations.extend(BoxSize::ALL.map(envelope));
     let body = |(at, operation): (usize, Operation)| {
         let number = at as u8 + 1;
-        // A presence takes no number.
-        let is_numbered = !matches!(operation, Operation::Present { .. });
+        // A presence takes no number, nor does a post about the sealing key.
+        let is_numbered = !matches!(operation, Operation::Present { .. } | Operation::SealDuty { .. });
         let sequence = [1, 2, 64, 1 << 32, (1 << 63) - 1][at % 5] * u64::from(is_numbered);
         (number, Body { chain: 7 + at as u64, account: own(number), sequence, until: 50_000, operation })
     };
@@ -445,6 +446,7 @@ fn operation(operation: &Operation) -> Value {
         }),
         Operation::Unstake { units } => json!({"units": units.to_string()}),
         Operation::Present { epoch } => json!({"epoch": epoch.to_string()}),
+        Operation::SealDuty { key, post } => json!({"key": key.to_string(), "post": hex(post)}),
         Operation::Approve { upgrade, at } => json!({
             "rules": upgrade.rules, "manifest": upgrade.manifest.to_string(), "notice": upgrade.notice.to_string(),
             "at": at.to_string(),
@@ -790,14 +792,14 @@ fn root_vectors() -> Vec<Value> {
 #[test]
 fn the_vectors_are_those_of_the_code() {
     let vectors: Vec<Value> = bodies().into_iter().map(vector).collect();
-    assert_eq!(vectors.len(), 93);
+    assert_eq!(vectors.len(), 94);
     let native = ["create_account", "create_offer", "cancel", "pay", "issue", "burn", "stake", "unstake", "accuse"];
     let later = ["withdraw", "lane", "replace", "open_pool", "provide", "leave", "exact"];
     let sessions = ["authorize_session", "revoke_session", "session_alive"];
     let newest = ["present", "approve", "unapprove", "pay_referenced", "issue_referenced"];
     let keys = ["set_keys", "recover_keys", "complete_keys", "set_receiving", "list_asset", "close_asset"];
     let votes = ["propose_parameter", "propose_listing", "propose_closing", "propose_lane_terms", "vote"];
-    let controls = ["set_holder", "recover"];
+    let controls = ["set_holder", "recover", "seal_duty"];
     let names = native.into_iter().chain(later).chain(sessions).chain(newest).chain(keys).chain(votes).chain(controls);
     for name in names {
         assert!(vectors.iter().any(|vector| vector["operation"]["type"] == name), "{name} has none");
@@ -805,7 +807,7 @@ fn the_vectors_are_those_of_the_code() {
     let mut kinds = std::collections::BTreeSet::new();
     let one_of_each = bodies().into_iter().map(|(_, body)| body).filter(|body| kinds.insert(body.operation.name()));
     let typed: Vec<Value> = one_of_each.chain(at_venues()).map(typed_vector).collect();
-    assert_eq!(typed.len(), 56);
+    assert_eq!(typed.len(), 57);
     let roots = root_vectors();
     assert_eq!(roots.iter().map(|root| root["parts"].as_array().map_or(0, Vec::len)).collect::<Vec<_>>(), [5, 7]);
     let mut kinds = std::collections::BTreeSet::new();

@@ -41,14 +41,13 @@ use super::stage::Stage;
 use super::trade::{Traded, end_offers, trade, trade_as};
 use crate::contracts::{SeenBefore, Undo};
 use crate::places::accounts::{AccountDigests, account_digest};
-use crate::places::charter;
 use crate::places::contracts::ContractsChange;
 use crate::places::keys::Rekeyed;
 use crate::places::offers::PairChange;
 use crate::places::pools::PoolTurn;
-use crate::places::seals::{Acting, OpenedNames, Seals};
+use crate::places::seals::{self, OpenedNames, Seals};
 use crate::places::sums::Credit;
-use crate::places::{Kept, PlaceChanges, PlaceSums, Readiness, Turn};
+use crate::places::{Kept, PlaceChanges, PlaceSums, Readiness, Turn, charter};
 use crate::sessions::{SessionTurn, released};
 use crate::state::{AssetFigures, Changes, Ledger};
 use crate::terms::{RULES_FLOOR, manifest};
@@ -425,7 +424,7 @@ fn apply_places(
         listed: Vec::new(),
         controlled: Vec::new(),
         controls: ledger.places.controls.clone(),
-        acting: ledger.seals().map(|_| Acting::after(ledger.validators(), block.height)),
+        acting: ledger.seals().map(|_| seals::Acting::after(ledger.validators(), block.height)),
         names,
         readiness: readiness(ledger, block.height),
         drawn: None,

@@ -370,7 +370,7 @@ pub(crate) fn pay_for<'a>(transaction: &Transaction, fee: Amount, visitor: &mut 
     let body = &transaction.body;
     match body.operation {
         Operation::Present { .. } => visitor.once(Once::Present),
-        Operation::SealDuty { .. } => visitor.once(Once::Seal(body.account)),
+        Operation::SealDuty { .. } => visitor.once(Once::Seal),
         _ if body.is_of_validator() => {}
         _ => visitor.once(Once::Sequence(body.sequence)),
     }

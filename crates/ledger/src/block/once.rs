@@ -50,8 +50,8 @@ pub(crate) enum Once {
     Present,
     /// The sender says something about the rules.
     Approval,
-    /// The seat of an account posts about the sealing key.
-    Seal(Address),
+    /// The sender's seat posts about the sealing key.
+    Seal,
     /// The sender proposes something.
     Proposal,
     /// The sender says whether it wants what was proposed under this id.
@@ -89,9 +89,9 @@ impl Once {
             Once::Stake => Scope::Account(Refusal::STAKE_CONFLICT),
             Once::Present => Scope::Account(Refusal::PRESENT_ALREADY),
             Once::Approval => Scope::Sender(Refusal::APPROVED_ALREADY),
+            Once::Seal => Scope::Sender(Refusal::SEAL_POSTED),
             Once::ValidatorKey(_) => Scope::Sides(Refusal::VALIDATOR_KEY_CONFLICT),
             Once::Created(_) | Once::Keys(_) | Once::Pool(_) | Once::Bridge(_) => Scope::KeepOne,
-            Once::Seal(_) => Scope::KeepOne,
             Once::Venue(once) => once.scope(),
             #[cfg(test)]
             Once::Redeemed(_) => Scope::KeepOne,

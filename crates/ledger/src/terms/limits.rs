@@ -21,6 +21,7 @@
 //! | the same for members' duties | [`crate::LANE_DUTY_CHECKS_PER_SUB_BLOCK`] | rules |
 //! | presences of a sub-block | [`Limits::validators`], once an epoch each | follows: each has one form and one sender |
 //! | approvals of rules, and withdrawals | once a block for each account with a stake or a seat | follows; free under the validator's key |
+//! | posts of a sub-block about the sealing key | [`crate::SEAL_POSTS_PER_SUB_BLOCK`]; of a seat one in a block, and one in a pool | rules; free |
 //! | entries of the charter | accounts that have staked within [`Limits::until_max`] heights | follows: one each |
 //! | notice and patience of rules | `CHARTER_HEIGHTS_MAX`: 400 days | rules |
 //! | signatures of keys of a sub-block's requests by policies and changes of keys | [`crate::POLICY_SIGNATURES_PER_SUB_BLOCK`] | rules; checked before a vote |

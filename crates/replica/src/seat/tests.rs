@@ -35,7 +35,7 @@ fn apply(ledger: &mut Ledger, native: Vec<Transaction>) {
 struct Node {
     index: u8,
     disk: SeatSecrets,
-    seat: Seat,
+    seat: SealSeat,
     pool: Mempool,
     mistake: Planted<SeatMistake>,
     draws: u8,
@@ -43,7 +43,7 @@ struct Node {
 
 impl Node {
     fn new(index: u8) -> Node {
-        let seat = Seat::new(Arc::new(key(index)), SeatSecrets::default());
+        let seat = SealSeat::new(Arc::new(key(index)), SeatSecrets::default());
         let (disk, pool) = (SeatSecrets::default(), Mempool::new(100));
         Node { index, disk, seat, pool, mistake: Planted::NOTHING, draws: 0 }
     }
@@ -56,7 +56,7 @@ impl Node {
 
     /// The process is killed, and starts with what its disk has.
     fn restart(&mut self) {
-        self.seat = Seat::new(Arc::new(key(self.index)), self.disk.clone()).with_mistake(self.mistake);
+        self.seat = SealSeat::new(Arc::new(key(self.index)), self.disk.clone()).with_mistake(self.mistake);
         self.pool = Mempool::new(100);
     }
 
@@ -207,4 +207,20 @@ fn secrets_are_erased_with_their_key_and_those_of_another_network_at_once() {
     node.restart();
     node.tick(&ledger, None);
     assert!(node.disk.secrets.is_empty() && node.seat.share(&NETWORK, 1, 0).is_none());
+}
+
+#[test]
+fn a_pool_keeps_one_free_post_of_a_seat_however_many_it_signs() {
+    let (mut ledger, mut pool) = (founded(), Mempool::new(100));
+    apply(&mut ledger, Vec::new());
+    let (account, seed) = (key(100).public().address(), SealSeed([1; 32]));
+    let possession = seed.possession(&NETWORK, 1, &account);
+    let post = SealPost::Register { key: seed.key().public().to_bytes(), possession }.encode();
+    let mut admits = |until: Height| {
+        let says = ValidatorSays::Seals { key: 1, post: post.clone() };
+        let signed = ValidatorPost { network: NETWORK, chain: 1, account, until, says }.sign(&key(0)).expect("here");
+        pool.admit(PoolEntry::new(signed.id(), 0, signed), &ledger).is_ok()
+    };
+    assert!(admits(50));
+    assert!(!(51..60).any(&mut admits));
 }

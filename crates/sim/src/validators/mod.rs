@@ -24,8 +24,8 @@
 //! *Twins* are two instances of one key, both of them correct code, of which each other validator sees one: see
 //! [`SimNetwork::twin`].
 //!
-//! Some networks make sealing keys. At most two are in force; the shares of the holders interpolate each; a correct seat
-//! has each share that the state says it holds, and none of a key that is over; it deals once.
+//! Some networks make sealing keys. At most two are in force; the shares of the holders interpolate each; a correct
+//! seat has each share that the state says it holds, and none of a key that is over; it deals once.
 //!
 //! If there are epochs, one validator is not in the committee of each, drawn by stake: it follows, and forwards its
 //! transactions to another. Old blocks can be discarded; then a validator that lags fetches a state.
@@ -561,9 +561,8 @@ impl SimNetwork {
         let clients = self.ethereum.as_ref().map(|network| &network.clients);
         let of_sessions = self.session_network.as_ref().map(|network| &network.clients);
         let genesis = ledgers::genesis(founders, self.identity, self.schedule(), seats, clients, of_sessions);
-        self.genesis = self.with_older_rules(genesis);
+        self.genesis = self.with_seals(self.with_older_rules(genesis));
         // Books of institutions read the whole genesis.
-        self.found_seals();
         if self.genesis.seals.is_some() && self.genesis.rules >= RULES_OF_ENVELOPES {
             let network = EnvelopeNetwork::new(self.identity, self.dice.bits());
             network.found(&mut self.genesis);

@@ -1,21 +1,20 @@
 //! Validators that make sealing keys: what their seats do between two ticks, and what must hold of keys and secrets.
 
 use consensus::Index;
-use ledger::{SealPost, SealTerms};
+use ledger::{Genesis, SealPost, SealTerms};
 use payments::BlsPublicKey;
 use primitives::{Height, Operation, RULES_OF_SEALS, Superblock};
-use replica::Seat;
+use replica::SealSeat;
 
 use super::SimNetwork;
 use super::host::Process;
 
 impl SimNetwork {
-    /// Gives the genesis terms of seals, if its rules have them and a key ends with a committee that is known.
-    pub(super) fn found_seals(&mut self) {
+    /// The genesis with terms of seals, if its rules have them and a key ends with a committee that is known.
+    pub(super) fn with_seals(&self, genesis: Genesis) -> Genesis {
         let is_known = self.epoch_heights.is_none() || self.schedule().delay >= ledger::SEAL_NOTICE;
-        if self.seals && is_known && self.genesis.rules >= RULES_OF_SEALS {
-            self.genesis.seals = SealTerms::named("fewest");
-        }
+        let makes = self.seals && is_known && genesis.rules >= RULES_OF_SEALS;
+        Genesis { seals: makes.then(|| SealTerms::named("fewest")).flatten(), ..genesis }
     }
 
     /// The process takes part with what its disk has.
@@ -23,7 +22,7 @@ impl SimNetwork {
         if self.genesis.seals.is_some() {
             let secrets = self.hosts[usize::from(of)].secrets.clone();
             let signer = self.epoch_zero(of).own.votes;
-            let seat = Seat::new(signer, secrets).with_mistake(self.seat_mistake.into());
+            let seat = SealSeat::new(signer, secrets).with_mistake(self.seat_mistake.into());
             process.proposals = process.proposals.seated(seat);
         }
         process

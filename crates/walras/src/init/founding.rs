@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ::founding::{Founder, Founding, FoundingEngine};
 use anyhow::{Context, ensure};
-use ledger::Genesis;
+use ledger::{Genesis, SealTerms};
 use primitives::{Address, AssetId, PublicKey, is_network_address, to_hex};
 use serde_json::json;
 use store::RealDisk;
@@ -79,6 +79,7 @@ pub fn found(init: &Init, engine: FoundingEngine, size: u8) -> anyhow::Result<Fo
         let members: Vec<lane::FoundingMember> = made.iter_mut().filter_map(|one| one.lane.take()).collect();
         genesis.lane = Some(lane::terms(&genesis, init.lane_epoch_heights, init.lane_bls.into(), &members));
     }
+    genesis.seals = init.seals.as_deref().and_then(SealTerms::named);
     let founding = Founding::new(engine, made.iter().map(founder).collect());
     let succession = init.succession.over(founding.succession, decimals)?;
     let founding = Founding { succession, interval: Duration::from_millis(init.interval_ms), ..founding };

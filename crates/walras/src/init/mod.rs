@@ -116,6 +116,10 @@ pub struct Init {
     /// Everybody lists assets on the running chain, for ten million fees at first. Without it nobody does.
     #[arg(long, conflicts_with = "genesis")]
     pub listings: bool,
+    /// The committee makes a sealing key: as few seats as are safe open what is sealed to it, or a quorum.
+    #[arg(long, value_name = "THRESHOLD", requires = "validators", conflicts_with = "genesis",
+        value_parser = ["fewest", "quorum"])]
+    pub seals: Option<String>,
     /// Blocks of an epoch of the payment lane. Money there can be spent in its own epoch and the next one, and must
     /// be renewed by then; validators keep records of spent money for three epochs.
     #[arg(long, value_name = "BLOCKS", default_value_t = lane::EPOCH_HEIGHTS, requires = "lane",

@@ -10,12 +10,12 @@
 //! Let n be the seats of the committee that acts at the next height, f = ⌊(n−1)/3⌋, and t = f+1, or a quorum if f is 0
 //! or the terms say so. A generation has a number, which never comes again, and four steps.
 //!
-//! - Upon a block after which this committee needs a key: the board is laid out ([`SealStep::Register`]). A committee
-//!   needs one if none of its keys is open to the end of its time, or if the newest is older than [`SEAL_KEY_HEIGHTS`].
+//! - Upon a block after which this committee needs a key: the board is laid out ([`SealStep::Register`]). A
+//!   committee needs one if none of its keys is open to the end of its time, or if the newest is older than [`SEAL_KEY_HEIGHTS`].
 //! - Upon *register*: the seat offers a fresh BLS key, with a proof that it has the secret.
 //! - Upon *deal*: a seat that registered deals a polynomial of degree t − 1 to those that registered.
-//! - Upon *complain*: the seat shows that a dealing gave it a wrong share, and the dealer is out. If the share was right
-//!   the seat itself is struck. Upon *fine*: it has no more complaints.
+//! - Upon *complain*: the seat shows that a dealing gave it a wrong share, and the dealer is out. If the share was
+//!   right the seat itself is struck. Upon *fine*: it has no more complaints.
 //! - Upon *hold*: a signature of its share on the generation. It opens no envelope, and proves that the share is there.
 //! - Upon a block after which all have posted what the step awaits, or that is [`SEAL_STEP_HEIGHTS`] after its
 //!   beginning: the step ends. If too few seats took part the generation has failed, and the record names the silent.
@@ -37,8 +37,8 @@
 //!    opens need not have applied the block before.
 //! 2. *At most two keys* are in force. A generation begins only while there is at most one.
 //! 3. *Holders.* A new key has at least t + f holders whose shares interpolate it: f of them may fall silent.
-//! 4. *One seat neither lowers nor ends.* The threshold is of the committee and never falls. With n = 3f + 1 the f faulty
-//!    seats cannot keep a key from being made, nor end one, unless the terms say `quorum`.
+//! 4. *One seat neither lowers nor ends.* The threshold is of the committee and never falls. With n = 3f + 1 the f
+//!    faulty seats cannot keep a key from being made, nor end one, unless the terms say `quorum`.
 //! 5. *No gap while members stay*, but for a key that fell below t + f holders.
 //! 6. *Paid before work.* What costs points is checked once for each seat and step, after all cheap checks. A seat's
 //!    first post counts, sound or not: a flood of unsound ones costs no more than one.
@@ -51,12 +51,13 @@
 //! | a seat registers late, or never | the step ends after 256 heights; t + f of the others are enough |
 //! | a seat deals to some only, or what does not verify | it is out by a proved complaint; it has posted |
 //! | it complains without reason | it has revealed its own share of that dealing and is struck; the dealing stands |
+//! | a seat floods pools and blocks with its free posts | a pool keeps one of a seat, a block counts one, a sub-block eight |
 //! | it complains without end | one complaint a block, one about a dealer, none about a dealer that is out |
 //! | it never holds | 256 heights; the key needs t + f holders, so f silent ones change nothing |
 //! | it holds, and says `lost` | its own share is struck; f such seats leave t + f of 3f + 1 |
 //! | it says `lost` of another's share, or twice | only a holder is struck, by the signature of its own validator |
 //! | it posts what was signed for another network, key, step or seat | context and number are in every proof |
-//! | it is convicted, or unstakes, between registering and holding | it keeps the seat to the end of the epoch, and is one of f |
+//! | it is convicted, or unstakes, before it holds | it keeps the seat to the end of the epoch, and is one of f |
 //! | a committee changes in the middle | its board is dropped without a failure; the next one begins at once |
 //! | committees change each epoch | each makes its own; epochs shorter than four steps may leave one without a key |
 //! | the chain stands still | heights pass for nobody, so no step ends |
@@ -66,7 +67,7 @@
 //! # Crash
 //!
 //! All of it is state: a checkpoint has the board with its dealings, and what is derived from them is built again. What
-//! a seat keeps on its disk, and what it posts after a crash, is the machine of the seat (`replica::seat`).
+//! a seat keeps on its disk, and what it posts after a crash, is the machine of the seat (`replica::SealSeat`).
 //!
 //! # Deviations
 //!
