@@ -78,8 +78,6 @@ use institutions::send_of_institution;
 use sessions::send_of_session;
 use stops::{schedule_stops, send_stops};
 
-/// Microseconds within which clients seal: keys are made late in a run.
-const ENVELOPES_WITHIN: u64 = 6_000_000;
 /// What a faulty validator does.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Faults {
@@ -695,7 +693,7 @@ impl SimNetwork {
                     self.push(when + apart, index, Event::Institution);
                 }
                 if self.envelope_network.is_some() {
-                    let apart = self.dice.below(ENVELOPES_WITHIN);
+                    let apart = self.dice.below(10_000);
                     self.push(when + apart, index, Event::Envelope);
                 }
                 // Twins also get some of them, each instance separately: so they propose different sub-blocks.
