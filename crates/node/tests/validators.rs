@@ -5,11 +5,12 @@ use std::time::{Duration, Instant};
 
 use consensus::tendermint::{Kind, Message, Messages, Value, Vote};
 use consensus::{ALL_HEIGHTS, Chain, Frame, Payload, Proposal, Protocol, Rules};
-use ledger::{Genesis, Listing, Member, Membership, Terms};
+use ledger::{Genesis, Ledger, Listing, Member, Membership, SealTerms, Terms};
 use node::{Answer, Config, Exchange, Network, OwnKeys, PeerAddress};
 use primitives::{
-    Address, AssetId, Body, Digest, Fraction, Operation, Price, SecretKey, Signature, SubBlock, Transaction,
+    Address, AssetId, Body, Digest, Enclosure, Fraction, Operation, Price, SecretKey, Signature, SubBlock, Transaction,
 };
+use sealing::{EnvelopeTerms, SealedText, SealingKey, seal};
 use sockets::free_address;
 use transport::{Event, LinkStream, Transport, TransportSettings};
 
@@ -50,6 +51,7 @@ fn genesis() -> Genesis {
 }
 
 struct Cluster {
+    genesis: Genesis,
     directory: tempfile::TempDir,
     networks: Vec<Network>,
     nodes: Vec<Option<Exchange>>,
@@ -62,6 +64,10 @@ impl Cluster {
 
     /// A cluster of which only the first `running` validators run.
     fn of(rules: Rules, running: usize) -> Cluster {
+        Cluster::founded(genesis(), rules, running)
+    }
+
+    fn founded(genesis: Genesis, rules: Rules, running: usize) -> Cluster {
         let addresses: Vec<_> = (0..SIZE).map(|_| free_address().expect("a port")).collect();
         let keys: Vec<_> = (0..SIZE).map(|index| secret(index).public()).collect();
         let peers: Vec<PeerAddress> = keys
@@ -85,8 +91,8 @@ impl Cluster {
             interval: Duration::from_millis(20),
         };
         let directory = tempfile::tempdir().expect("a directory");
-        let mut cluster =
-            Cluster { networks: (0..SIZE).map(network).collect(), nodes: (0..SIZE).map(|_| None).collect(), directory };
+        let (networks, nodes) = ((0..SIZE).map(network).collect(), (0..SIZE).map(|_| None).collect());
+        let mut cluster = Cluster { genesis, networks, nodes, directory };
         for index in 0..running {
             node::validator::create_votes(&cluster.home(index)).expect("a new home");
             cluster.start(index);
@@ -102,7 +108,7 @@ impl Cluster {
         let mut config = Config::default();
         config.blocks.interval_ms = 20;
         let network = self.networks[index].clone();
-        let node = Exchange::start(config, &genesis(), &self.home(index), Some(network)).expect("starts");
+        let node = Exchange::start(config, &self.genesis, &self.home(index), Some(network)).expect("starts");
         self.nodes[index] = Some(node);
     }
 
@@ -170,6 +176,74 @@ fn order(trader_index: u64, sequence: u64) -> Transaction {
     let operation = Operation::offer(AssetId(sell), AssetId(buy), 5_000 + sequence, Price::ONE);
     let key = trader(trader_index);
     Body { chain: 1, account: key.public().address(), sequence, until: 50_000, operation }.sign(&NETWORK, &key)
+}
+
+/// An offer of a trader, sealed to the committee's key by another account, which pays.
+fn sealed(node: &Exchange, trader_index: u64, sequence: u64, payer: (u64, u64)) -> Transaction {
+    let (number, group, height) = node.read(|ledger| {
+        let key = ledger.seals().and_then(|seals| seals.in_force(ledger.height() + 1)).expect("a key in force");
+        (key.number, SealingKey::parse(&key.group).expect("a point"), ledger.height())
+    });
+    let signer = trader(payer.0);
+    let (account, until) = (signer.public().address(), height + 200);
+    let within = Enclosure { payer: account, sequence: payer.1 };
+    let operation = Operation::offer(AssetId(0), AssetId(1), 777, Price::from_f64(1.5).expect("in range"));
+    let key = trader(trader_index);
+    let inside = Body { chain: 1, account: key.public().address(), sequence, until, operation };
+    let inside = inside.sign_sealed(&NETWORK, &within, &key);
+    let terms = EnvelopeTerms {
+        network: NETWORK,
+        signer: signer.public(),
+        key: number,
+        payer: account,
+        sequence: payer.1,
+        until,
+    };
+    let envelope = seal(&group, &terms, &SealedText(vec![inside]), &[payer.1 as u8; 32]).expect("it fits");
+    let operation = Operation::Sealed(Box::new(envelope.to_bytes(number)));
+    Body { chain: 1, account, sequence: payer.1, until, operation }.sign(&NETWORK, &signer)
+}
+
+/// How many sealed offers of a trader rest.
+fn resting(ledger: &Ledger, trader_index: u64) -> usize {
+    let account = trader(trader_index).public().address();
+    let offers = ledger.book().iter().flat_map(|(_, offers)| offers.iter().collect::<Vec<_>>());
+    offers.filter(|offer| offer.place.account == account && offer.amount == 777).count()
+}
+
+/// Seats make a key, and open with it what nobody can read before its block is decided: also while one of them is gone,
+/// and for one that comes back later.
+#[test]
+fn sealed_orders_are_opened_into_their_block() {
+    let seals = SealTerms::named("fewest");
+    let mut cluster = Cluster::founded(Genesis { seals, ..genesis() }, Rules::default(), SIZE);
+    let (begun, mut sequence) = (Instant::now(), 0);
+    let has_key = |node: &Exchange| {
+        node.read(|ledger| ledger.seals().and_then(|seals| seals.in_force(ledger.height() + 1)).is_some())
+    };
+    // A key needs heights, and heights need transactions.
+    while !cluster.running().all(has_key) {
+        assert!(begun.elapsed() < Duration::from_secs(120), "no key: {:?}", cluster.describe());
+        sequence += 1;
+        cluster.submit(0, vec![order(0, sequence)]);
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let seal_at = |cluster: &Cluster, at: usize, number: u64| {
+        sealed(cluster.nodes[at].as_ref().expect("it runs"), 1, number, (7, number))
+    };
+    let first = seal_at(&cluster, 0, 1);
+    cluster.submit(0, vec![first]);
+    cluster.wait_until(|node| node.read(|ledger| resting(ledger, 1)) == 1);
+    cluster.nodes[3] = None;
+    let second = seal_at(&cluster, 1, 2);
+    cluster.submit(1, vec![second]);
+    cluster.wait_until(|node| node.read(|ledger| resting(ledger, 1)) == 2);
+    cluster.start(3);
+    cluster.wait_until(|node| node.read(|ledger| resting(ledger, 1)) == 2);
+    // A restart replays the keys of its log.
+    cluster.nodes[0] = None;
+    cluster.start(0);
+    cluster.wait_until(|node| node.read(|ledger| resting(ledger, 1)) == 2);
 }
 
 #[test]
