@@ -489,7 +489,7 @@ fn machines_can_read_what_there_is() {
     with_node(config(), &dir.path().join("data"), |server| {
         let description = get(server, "/v1/openapi.json");
         let paths: Vec<&String> = description["paths"].as_object().expect("paths").keys().collect();
-        assert_eq!(paths.len(), 82, "{paths:?}");
+        assert_eq!(paths.len(), 84, "{paths:?}");
         for path in
             ["/v1/status", "/v1/transactions", "/v1/markets/{base}/{quote}/curves", "/v1/validator", "/v1/validators"]
         {

@@ -165,7 +165,8 @@ impl Cluster {
 
     fn describe(&self) -> Vec<String> {
         let node = |node: &Exchange| {
-            format!("{:?} {:?} {:?}", node.read(|l| (l.height(), l.last_block())), node.totals(), node.status())
+            let opened = node.read(|l| (l.height(), l.last_block(), l.opened_names().len(), l.book().len()));
+            format!("{opened:?} {:?} {:?}", node.totals(), node.status())
         };
         self.running().map(node).collect()
     }
@@ -187,7 +188,7 @@ fn sealed(node: &Exchange, trader_index: u64, sequence: u64, payer: (u64, u64)) 
     let signer = trader(payer.0);
     let (account, until) = (signer.public().address(), height + 200);
     let within = Enclosure { payer: account, sequence: payer.1 };
-    let operation = Operation::offer(AssetId(0), AssetId(1), 777, Price::from_f64(1.5).expect("in range"));
+    let operation = Operation::offer(AssetId(0), AssetId(1), 7_777, Price::from_f64(1.5).expect("in range"));
     let key = trader(trader_index);
     let inside = Body { chain: 1, account: key.public().address(), sequence, until, operation };
     let inside = inside.sign_sealed(&NETWORK, &within, &key);
@@ -208,7 +209,7 @@ fn sealed(node: &Exchange, trader_index: u64, sequence: u64, payer: (u64, u64)) 
 fn resting(ledger: &Ledger, trader_index: u64) -> usize {
     let account = trader(trader_index).public().address();
     let offers = ledger.book().iter().flat_map(|(_, offers)| offers.iter().collect::<Vec<_>>());
-    offers.filter(|offer| offer.place.account == account && offer.amount == 777).count()
+    offers.filter(|offer| offer.place.account == account && offer.amount == 7_777).count()
 }
 
 /// Seats make a key, and open with it what nobody can read before its block is decided: also while one of them is gone,
