@@ -20,6 +20,7 @@ mod inbox;
 mod intake;
 mod intake_queue;
 mod known_lists;
+mod laggards;
 mod lane;
 pub mod links;
 mod locks;

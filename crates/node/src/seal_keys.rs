@@ -1,10 +1,10 @@
 //! The file of a seat's secrets for sealing keys: `data/seal-keys`.
 //!
 //! Only its owner can read it. It is encrypted (XChaCha20-Poly1305) under a key that is derived from the node's link
-//! key, which its home has under the passphrase. A change is written beside the file, synced, and takes its place; then what
-//! was there is overwritten. A crash leaves the file of before or the new one, and perhaps an unfinished one, which the
-//! next change replaces. A disk that relocates overwritten data may keep a copy, which nobody can read without the link
-//! key.
+//! key, which its home has under the passphrase. A change is written beside the file, synced, and takes its place;
+//! then what was there is overwritten. A crash leaves the file of before or the new one, and perhaps an unfinished
+//! one, which the next change replaces. A disk that relocates overwritten data may keep a copy, which nobody can read
+//! without the link key.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};

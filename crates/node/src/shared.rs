@@ -6,6 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, OnceLock, RwLock, RwLockReadGuard, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use consensus::Index;
 use doors::TakenOrders;
 use ledger::{Ledger, Roots};
 use member::LaneBlock;
@@ -137,6 +138,14 @@ impl Seat {
     /// The status of this validator; `None` in a solo node.
     pub fn status(&self) -> Option<ValidatorStatus> {
         self.status.borrow().clone()
+    }
+
+    /// Sends a frame, if the links still have the intended generation.
+    pub fn send(&self, generation: u64, peer: Index, stream: LinkStream, bytes: Arc<[u8]>) {
+        let (present, transport) = self.links();
+        if let Some(transport) = transport.filter(|_| present == generation) {
+            transport.send(peer, stream, bytes);
+        }
     }
 
     /// The links, and their generation.

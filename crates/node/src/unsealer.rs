@@ -6,14 +6,13 @@ use std::sync::mpsc::Receiver;
 
 use consensus::Index;
 use primitives::Height;
-use replica::unsealing::{UnsealDone, UnsealJob, own_share};
+use replica::unsealing::{UnsealDone, UnsealJob};
 use replica::{Input, Past};
 use store::RealDisk;
 use transport::LinkStream;
 
 use crate::inbox::InboxSender;
 use crate::shared::Shared;
-use crate::validator::send;
 
 /// What the thread does.
 pub(crate) enum UnsealOrder {
@@ -41,7 +40,7 @@ pub(crate) fn unseal(
                 }
             }
             UnsealOrder::Recall { generation, peer, height } => match past.opened_keys(height) {
-                Ok(Some(frame)) => send(shared, generation, peer, LinkStream::Votes, frame.to_bytes().into()),
+                Ok(Some(frame)) => shared.seat.send(generation, peer, LinkStream::Votes, frame.to_bytes().into()),
                 Ok(None) => {}
                 // A read error on behalf of others does not stop this node.
                 Err(error) => tracing::warn!(%error, peer, height, "the keys of a block could not be read"),
@@ -57,7 +56,7 @@ fn performed(shared: &Shared, job: UnsealJob) -> UnsealDone {
         }
         UnsealJob::Keys(work) => {
             let network = shared.read_ledger().network();
-            UnsealDone::Keys(work.perform(|number| own_share(&shared.seat.sealing.borrow(), &network, number)))
+            UnsealDone::Keys(work.perform(|number| shared.seat.sealing.borrow().share(&network, number)))
         }
     }
 }

@@ -27,12 +27,10 @@
 //! a queue that others fill. If a queue is full, work that will be asked for again is dropped (questions about states,
 //! signatures to check ahead, transactions of others).
 
-use std::collections::BTreeMap;
-use std::ops::Bound;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -40,8 +38,8 @@ use consensus::{Index, Payload, payload_digest};
 use ledger::Ledger;
 use primitives::{Digest, Height, PublicKey, SubBlock, Transaction};
 use replica::{
-    Effect, FrameBytes, Home, Input, Job, LifeInput, LifeStart, Network, Observation, Opened, Own, Past, PoolJob,
-    Proposals, Replica, ReplicaSettings, StateEffect, StateSync,
+    Effect, FrameBytes, Home, Input, Job, LifeInput, LifeStart, Network, Observation, Opened, Own, PoolJob, Proposals,
+    Replica, ReplicaSettings, StateEffect, StateSync,
 };
 use sockets::Client;
 use store::RealDisk;
@@ -51,8 +49,8 @@ use crate::admission::admission;
 use crate::execution::{Execution, due_handover, execute};
 use crate::inbox::{Inbox, InboxSender};
 use crate::intake_queue::Submission;
+use crate::laggards::{Request, Requests, answer_laggards};
 use crate::links::Links;
-use crate::locks::poisoned;
 use crate::pipeline::{Started, start_workers};
 use crate::seal_keys::{self, SealFile, take_seat};
 use crate::shared::{ExchangeError, Present, Shared, needs_rules, spawn};
@@ -349,77 +347,6 @@ fn work_on_pool(
     }
 }
 
-/// Heights that a lagging validator asked for.
-struct Request {
-    generation: u64,
-    peer: Index,
-    from: Height,
-    to: Height,
-}
-
-/// Requests queued for the archive thread: the newest of each peer. Peers take turns, so that none crowds out others.
-#[derive(Default)]
-struct Requests {
-    state: Mutex<RequestsWaiting>,
-    came: Condvar,
-}
-
-#[derive(Default)]
-struct RequestsWaiting {
-    by_peer: BTreeMap<Index, Request>,
-    /// The peer of the last request.
-    last: Index,
-    closed: bool,
-}
-
-impl Requests {
-    fn enqueue(&self, request: Request) {
-        poisoned(self.state.lock()).by_peer.insert(request.peer, request);
-        self.came.notify_one();
-    }
-
-    /// Accepts no more requests; waiting threads end.
-    fn close(&self) {
-        poisoned(self.state.lock()).closed = true;
-        self.came.notify_all();
-    }
-
-    /// The next request, by turns of peers; waits for one. `None` once closed.
-    fn next(&self) -> Option<Request> {
-        let mut waiting = poisoned(self.state.lock());
-        loop {
-            if waiting.closed {
-                return None;
-            }
-            let (last, peers) = (waiting.last, &waiting.by_peer);
-            let next = peers.range((Bound::Excluded(last), Bound::Unbounded)).next().or_else(|| peers.iter().next());
-            if let Some(peer) = next.map(|(peer, _)| *peer) {
-                waiting.last = peer;
-                return waiting.by_peer.remove(&peer);
-            }
-            waiting = poisoned(self.came.wait(waiting));
-        }
-    }
-}
-
-/// The archive thread.
-fn answer_laggards(shared: &Arc<Shared>, past: &Past<RealDisk>, bytes_max: usize, asked: &Requests) {
-    while let Some(Request { generation, peer, from, to }) = asked.next() {
-        match past.answer(from, to, bytes_max) {
-            Ok(frame) => send(shared, generation, peer, LinkStream::Bulk, frame.to_bytes().into()),
-            Err(error) => return shared.fail(&error),
-        }
-    }
-}
-
-/// Sends a frame, if the links still have the intended generation.
-pub(crate) fn send(shared: &Shared, generation: u64, peer: Index, stream: LinkStream, bytes: Arc<[u8]>) {
-    let (present, transport) = shared.seat.links();
-    if let Some(transport) = transport.filter(|_| present == generation) {
-        transport.send(peer, stream, bytes);
-    }
-}
-
 impl Own for Shared {
     fn read<T>(&self, of: impl FnOnce(&Ledger) -> T) -> T {
         of(&self.read_ledger())
@@ -471,7 +398,7 @@ fn perform_of_states(shared: &Arc<Shared>, effect: StateEffect) {
             let stream = if is_bulk { LinkStream::Bulk } else { LinkStream::Votes };
             #[cfg(test)]
             let Some(bytes) = spoiled(shared, bytes) else { return };
-            send(shared, generation, to, stream, bytes);
+            shared.seat.send(generation, to, stream, bytes);
         }
         StateEffect::Undecodable(_) => shared.metrics.refused_frame(consensus::Refused::Undecodable),
         StateEffect::BeginAgain(height) => shared.begin_again(height),

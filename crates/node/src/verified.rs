@@ -80,8 +80,8 @@ impl Verified {
         self.done.notify_all();
     }
 
-    /// The envelopes of a sub-block, each with whether its signature is valid. The sub-block is checked now unless that is
-    /// done or in progress, and stays here for whoever claims it.
+    /// The envelopes of a sub-block, each with whether its signature is valid. The sub-block is checked now unless
+    /// that is done or in progress, and stays here for whoever claims it.
     pub fn envelopes(&self, proposer: Index, payload: &[u8]) -> Vec<(Transaction, bool)> {
         let of = (proposer, payload_digest(payload));
         let mut known = kept(self.known.lock());

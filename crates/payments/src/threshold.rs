@@ -38,10 +38,10 @@
 //!
 //! # Two purposes
 //!
-//! The committee's *sealing key* is made in the same way ([`DkgPurpose`]): by t shares instead of a quorum, over a board
-//! of its own in the ledger (its place `seals`). Contexts, thresholds and numbers differ, so nothing of one generation
-//! counts in another. There t accepted dealers are needed: t − 1 seats that only look know no key. Its members prove
-//! that they hold their shares, by signatures that open nothing.
+//! The committee's *sealing key* is made in the same way ([`DkgPurpose`]): by t shares instead of a quorum, over a
+//! board of its own in the ledger (its place `seals`). Contexts, thresholds and numbers differ, so nothing of one
+//! generation counts in another. There t accepted dealers are needed: t − 1 seats that only look know no key. Its
+//! members prove that they hold their shares, by signatures that open nothing.
 //!
 //! # Why one shard a member
 //!

@@ -146,8 +146,8 @@ pub struct Superblock {
     pub parent_root: Digest,
     /// The validators' sub-blocks in slot order.
     pub sub_blocks: Vec<SubBlock>,
-    /// The keys of the envelopes that it opens, in their order. The committee makes them once the block is decided. They
-    /// are stored so that a replay needs no committee.
+    /// The keys of the envelopes that it opens, in their order. The committee makes them once the block is decided.
+    /// They are stored so that a replay needs no committee.
     pub openings: Vec<[u8; OPENING_KEY_BYTES]>,
 }
 

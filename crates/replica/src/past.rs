@@ -88,8 +88,8 @@ impl<D: Disk> Past<D> {
         Ok(Frame::Sync(heights))
     }
 
-    /// The keys of the envelopes that a block has opened, as a peer takes them; `None` if there are none, or the block is
-    /// not held.
+    /// The keys of the envelopes that a block has opened, as a peer takes them; `None` if there are none, or the
+    /// block is not held.
     ///
     /// # Errors
     /// [`ReplicaError`] if it cannot be read.

@@ -41,6 +41,7 @@ use kernel::Planted;
 use ledger::{Ledger, SealBoard, SealPost, SealStep, Seals};
 use payments::{KeyGeneration, KeyShare, SealSeed, dealing, false_dealing};
 use primitives::{Address, Digest, Height, Signer, Transaction, UNTIL_USUAL, ValidatorPost, ValidatorSays};
+use sealing::SealShare;
 
 use crate::Mempool;
 use crate::attendance::{PAUSE_TICKS, own_account};
@@ -79,6 +80,16 @@ pub struct SeatSecrets {
     pub network: Digest,
     /// The secrets.
     pub secrets: BTreeMap<u64, SeatSecret>,
+}
+
+impl SeatSecrets {
+    /// What signs for the key of a number, if the seat has its share.
+    pub fn share(&self, network: &Digest, number: u64) -> Option<SealShare> {
+        match self.secrets.get(&number).filter(|_| self.network == *network)? {
+            SeatSecret::Share(share) => SealShare::parse(share).ok(),
+            SeatSecret::Seed(_) => None,
+        }
+    }
 }
 
 /// The secrets stay out of logs.

@@ -180,7 +180,7 @@ const SOLO: [Row; 52] = [
     solo(EngineMistake::ListingFeesFound, 2, "are asked for"),
     solo(EngineMistake::NamesCopied, 6, "could be taken for"),
     solo(EngineMistake::WordsCountTwice, 15, "waits, but by the votes"),
-    solo(EngineMistake::LastCommitteeDecides, 55, "waits, but by the votes"),
+    solo(EngineMistake::LastCommitteeDecides, 15, "waits, but by the votes"),
     solo(EngineMistake::ActsEarly, 23, "the parameters are"),
     solo(EngineMistake::ProposalsNeverEnd, 39, "is open, but by the receipts"),
     solo(EngineMistake::WordsOutliveProposal, 7, "is open, but by the receipts"),
@@ -278,7 +278,7 @@ const MARKET: [Row; 30] = [
     of_market(MarketMistake::FreezesLeftOut, 46, "of an honest venue is bust: Frozen"),
     of_market(MarketMistake::SessionsForgotten, 33, "was never told"),
     of_market(MarketMistake::SessionsToldAgain, 0, "twice"),
-    of_market(MarketMistake::LostUnanswered, 39, "has never answered"),
+    of_market(MarketMistake::LostUnanswered, 56, "has never answered"),
     of_market(MarketMistake::BridgeBeginsLate, 0, "a bridge of plain OUCH was told other fills"),
 ];
 

@@ -225,7 +225,7 @@ mod tests {
     const COUNTED: &str = "height heights heights_left ms epoch epochs group_keys boundary from last home decided \
         certified certified_anywhere committed refused batches rounds halt_round unbonding_epochs sequence_window \
         until_max life_max previous connected needed validators me since acts confirms notice notice_min patience \
-        closes rests_until signed log_bytes";
+        closes rests_until signed log_bytes number in_force ends again";
 
     fn is_counted(name: &str) -> bool {
         COUNTED.split_whitespace().any(|end| name == end || name.ends_with(&format!("_{end}")))

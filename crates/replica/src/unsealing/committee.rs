@@ -7,7 +7,7 @@ use sealing::{Label, OpeningKey, SealingKey, check_keys};
 
 /// A key that envelopes are sealed to, and who holds shares of its secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Committee {
+pub struct SealCommittee {
     number: u64,
     key: SealingKey,
     threshold: usize,
@@ -17,15 +17,15 @@ pub struct Committee {
     own: Option<Index>,
 }
 
-impl Committee {
+impl SealCommittee {
     /// A key with its number, of which `threshold` shares make the secret. `own` is the index of this seat, if it has
     /// the share that it holds.
     pub fn new(
         (number, key, threshold): (u64, SealingKey, usize),
         holders: BTreeMap<Index, (u8, SealingKey)>,
         own: Option<Index>,
-    ) -> Committee {
-        Committee { number, key, threshold, own: own.filter(|own| holders.contains_key(own)), holders }
+    ) -> SealCommittee {
+        SealCommittee { number, key, threshold, own: own.filter(|own| holders.contains_key(own)), holders }
     }
 
     /// The number of the key.

@@ -7,7 +7,7 @@ use consensus::Index;
 use primitives::Height;
 use sealing::Label;
 
-use super::{Committee, Openings, Points, UnsealFrame};
+use super::{Openings, Points, SealCommittee, UnsealFrame};
 
 /// A height that is output, and has envelopes that open.
 #[derive(Clone, Debug)]
@@ -25,7 +25,7 @@ pub(super) struct Closed {
 /// What a height has under one key.
 #[derive(Clone, Debug)]
 pub(super) struct LotAt {
-    pub committee: Arc<Committee>,
+    pub committee: Arc<SealCommittee>,
     pub labels: Arc<[Label]>,
     /// Where each label stands among all that the height opens.
     places: Arc<[usize]>,
@@ -43,7 +43,7 @@ pub(super) enum Own {
 }
 
 impl Closed {
-    pub(super) fn new(committees: &[Arc<Committee>], openings: Openings) -> Closed {
+    pub(super) fn new(committees: &[Arc<SealCommittee>], openings: Openings) -> Closed {
         let mut places: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
         openings.iter().enumerate().for_each(|(at, (key, _))| places.entry(*key).or_default().push(at));
         let lot = |(key, places): (u64, Vec<usize>)| {

@@ -4,24 +4,25 @@
 //!
 //! An [`Unsealer`] is told which envelopes of a height open, as labels in the order of the block, each with the number
 //! of the key that it is sealed to. Two keys may be in force: what a height has under one of them is a *lot*. Whoever
-//! tells it has applied the height whose state names the keys. t holders of a key ([`Committee`]) together make the
+//! tells it has applied the height whose state names the keys. t holders of a key ([`SealCommittee`]) together make the
 //! opening keys of a lot; each holder has a share of its secret.
 //!
 //! - Upon *output(h)*: every height up to h is decided here, its payloads are held, its votes are durable. A holder
 //!   makes its shares for each lot of h, a job, and sends them to all peers in one frame. Heights come in order.
 //! - Upon *a frame of shares for a lot of h*: the first one of each holder counts. It is kept for heights that are
 //!   output and not applied here, and for at most [`AHEAD`] heights beyond.
-//! - When t frames of a lot are there: combine the first t of them, a job. It checks all keys of the lot by one pairing.
-//!   If they are right, the lot is open, and h is when all its lots are. If not, each of the frames is checked by itself
-//!   under its holder's key: false ones are dropped, and their senders are *doubted*. While this key lives, frames of
-//!   doubted holders come last, and count only for heights that are not open two ticks after their output.
+//! - When t frames of a lot are there: combine the first t of them, a job. It checks all keys of the lot by one
+//!   pairing. If they are right, the lot is open, and h is when all its lots are. If not, each of the frames is
+//!   checked by itself under its holder's key: false ones are dropped, and their senders are *doubted*. While this
+//!   key lives, frames of doubted holders come last, and count only for heights that are not open two ticks after
+//!   their output.
 //! - Upon *a frame of keys for h*, from anybody: they are checked as a whole, a job. If they are right, h is open. If
 //!   not, their sender is doubted, and its keys are looked at no more.
 //! - Upon *a tick*: ask all peers for the heights that were output before the last tick and are not open, the lowest
 //!   [`ASKS`] of them.
 //! - Upon *being asked for h*: whoever has opened h answers with its keys, and a holder that has output h with its
-//!   shares of one lot, of another lot the next time. Of heights that are applied the block's record has the keys: answering is the shell's, by
-//!   [`UnsealEffect::Recall`]. A peer gets [`ASKS`] answers a tick.
+//!   shares of one lot, of another lot the next time. Of heights that are applied the block's record has the keys:
+//!   answering is the shell's, by [`UnsealEffect::Recall`]. A peer gets [`ASKS`] answers a tick.
 //! - Upon *applied(h)*: forget all heights up to h.
 //! - A height that is not open after [`LOST_TICKS`] ticks is *lost* here if others have gone on: they have dropped its
 //!   block with its keys. Then the node fetches a state above it (`state_sync`).
@@ -89,16 +90,15 @@ use kernel::Planted;
 use primitives::Height;
 use sealing::Label;
 
-pub use committee::Committee;
+pub use committee::SealCommittee;
 pub(crate) use frame::{ENVELOPES_MAX, TAG};
 pub use frame::{Points, UnsealFrame, UnsealFrameError};
 use lots::{Closed, Own};
 pub use mistake::UnsealMistake;
 pub(crate) use queue::{QueueEffect, UnsealQueue};
-pub use queue::{UnsealDone, UnsealJob};
 pub(crate) use view::SealView;
 pub use view::{FindWork, FoundOpenings, SealState, envelopes_of};
-pub use work::{UnsealResult, UnsealWork, own_share};
+pub use work::{UnsealDone, UnsealJob, UnsealResult, UnsealWork};
 
 /// Heights beyond the output one for which frames are kept: a peer may be ahead by the window of heights in parallel.
 pub const AHEAD: u64 = 8;
@@ -122,7 +122,7 @@ pub enum UnsealInput {
         /// The height.
         height: Height,
         /// The keys that its envelopes are sealed to.
-        committees: Vec<Arc<Committee>>,
+        committees: Vec<Arc<SealCommittee>>,
         /// Its envelopes that open, at most [`ENVELOPES_MAX`]: often none.
         openings: Openings,
     },
@@ -267,7 +267,12 @@ impl Unsealer {
         self.shares.get(&(height, key)).map_or(&[], Vec::as_slice)
     }
 
-    fn on_output(&mut self, height: Height, committees: Vec<Arc<Committee>>, openings: Openings) -> Vec<UnsealEffect> {
+    fn on_output(
+        &mut self,
+        height: Height,
+        committees: Vec<Arc<SealCommittee>>,
+        openings: Openings,
+    ) -> Vec<UnsealEffect> {
         assert_eq!(height, self.output + 1, "heights are output in order");
         assert!(openings.len() <= ENVELOPES_MAX, "a block has few envelopes");
         self.output = height;

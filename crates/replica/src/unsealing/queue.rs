@@ -19,27 +19,10 @@ use ledger::OpenedNames;
 use primitives::Height;
 
 use super::view::{FindWork, FoundOpenings};
-use super::{Points, SealView, UnsealEffect, UnsealFrame, UnsealInput, UnsealResult, UnsealWork, Unsealer};
+use super::work::{UnsealDone, UnsealJob};
+use super::{Points, SealView, UnsealEffect, UnsealFrame, UnsealInput, Unsealer};
 use crate::Agreed;
 use consensus::Index;
-
-/// A job of unsealing.
-#[derive(Clone, Debug)]
-pub enum UnsealJob {
-    /// Find what opens in a block.
-    Find(FindWork),
-    /// Make, combine or check keys.
-    Keys(UnsealWork),
-}
-
-/// The result of a job of unsealing.
-#[derive(Clone, Debug)]
-pub enum UnsealDone {
-    /// What opens in a block.
-    Found(FoundOpenings),
-    /// Keys.
-    Keys(UnsealResult),
-}
 
 /// What is to be done.
 #[derive(Debug)]

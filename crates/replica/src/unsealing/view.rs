@@ -8,7 +8,7 @@ use ledger::{Ledger, OpenedNames, OpeningRules, SEAL_NOTICE, SealKeyRecord, Seal
 use primitives::{Address, Digest, EnvelopeName, Height, Operation, PublicKey, SubBlock, Superblock, Transaction};
 use sealing::SealingKey;
 
-use super::{Committee, Openings};
+use super::{Openings, SealCommittee};
 use crate::Network;
 
 /// What the state after a height says about sealing keys.
@@ -50,7 +50,7 @@ impl SealState {
             };
             let holders = key.holders.iter().filter_map(holder).collect();
             let of = (key.number, parse(&key.group), usize::from(key.t));
-            KeyInForce { record: key.clone(), committee: Arc::new(Committee::new(of, holders, Some(network.me))) }
+            KeyInForce { record: key.clone(), committee: Arc::new(SealCommittee::new(of, holders, Some(network.me))) }
         };
         let keys = self.keys.iter().map(in_force).collect();
         let SealState { height, chain, network, per_sub_block, .. } = self;
@@ -74,7 +74,7 @@ pub(crate) struct SealView {
 #[derive(Clone, Debug)]
 struct KeyInForce {
     record: SealKeyRecord,
-    committee: Arc<Committee>,
+    committee: Arc<SealCommittee>,
 }
 
 impl SealView {
@@ -84,7 +84,7 @@ impl SealView {
     }
 
     /// The keys in force at a height.
-    pub(super) fn committees(&self, height: Height) -> Vec<Arc<Committee>> {
+    pub(super) fn committees(&self, height: Height) -> Vec<Arc<SealCommittee>> {
         let in_force = self.keys.iter().filter(|key| key.record.is_in_force(height));
         in_force.map(|key| key.committee.clone()).collect()
     }

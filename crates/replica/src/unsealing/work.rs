@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use consensus::Index;
-use primitives::{Digest, Height};
+use primitives::Height;
 use sealing::{Label, SealShare, combine};
 
-use super::{Committee, Points};
-use crate::{SeatSecret, SeatSecrets};
+use super::view::{FindWork, FoundOpenings};
+use super::{Points, SealCommittee};
 
 /// A job.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub enum UnsealWork {
         /// The height.
         height: Height,
         /// The holders.
-        committee: Arc<Committee>,
+        committee: Arc<SealCommittee>,
         /// The labels.
         labels: Arc<[Label]>,
         /// Of each sender a share of each key.
@@ -40,7 +40,7 @@ pub enum UnsealWork {
         /// Who sent them.
         from: Index,
         /// Its lots: holders, labels, and those of the keys that belong to it.
-        lots: Vec<(Arc<Committee>, Arc<[Label]>, Points)>,
+        lots: Vec<(Arc<SealCommittee>, Arc<[Label]>, Points)>,
         /// The keys, in the order of the block.
         keys: Points,
     },
@@ -111,16 +111,26 @@ impl UnsealWork {
     }
 }
 
-/// The own share of the secret of a key, if a seat has it.
-pub fn own_share(secrets: &SeatSecrets, network: &Digest, number: u64) -> Option<SealShare> {
-    match secrets.secrets.get(&number).filter(|_| secrets.network == *network)? {
-        SeatSecret::Share(share) => SealShare::parse(share).ok(),
-        SeatSecret::Seed(_) => None,
-    }
+/// A job of unsealing.
+#[derive(Clone, Debug)]
+pub enum UnsealJob {
+    /// Find what opens in a block.
+    Find(FindWork),
+    /// Make, combine or check keys.
+    Keys(UnsealWork),
+}
+
+/// The result of a job of unsealing.
+#[derive(Clone, Debug)]
+pub enum UnsealDone {
+    /// What opens in a block.
+    Found(FoundOpenings),
+    /// Keys.
+    Keys(UnsealResult),
 }
 
 /// Combines, and checks the result. Only if that is wrong is each sender's frame checked.
-fn combined(height: Height, committee: &Committee, labels: &[Label], parts: &[(Index, Points)]) -> UnsealResult {
+fn combined(height: Height, committee: &SealCommittee, labels: &[Label], parts: &[(Index, Points)]) -> UnsealResult {
     let placed = |(from, points): &(Index, Points)| Some((committee.place(*from)?, points.to_vec()));
     let placed: Option<Vec<_>> = parts.iter().map(placed).collect();
     let key = committee.number();

@@ -12,6 +12,7 @@ use store::{Options, Store, StoreError, VoteLog, VoteOptions};
 use super::contracts::count_ethereum;
 use super::envelopes::count_envelopes;
 use super::institutions::count_institutions;
+use super::seals::{check_dealings, check_seat};
 use super::sessions::count_sessions;
 use super::{NetworkReport, SimNetwork, ledgers};
 use crate::world::Mistake;
@@ -115,7 +116,7 @@ impl SimNetwork {
     pub(super) fn check_applied(&mut self, of: Index, block: &Superblock, applied: &Applied) {
         let height = block.height;
         self.keep_state(of, height);
-        self.check_dealings(block);
+        check_dealings(self, block);
         self.check_pace(block);
         if !self.applied.contains_key(&height) {
             count_ethereum(self, of, &applied.contracts);
@@ -300,7 +301,7 @@ impl SimNetwork {
         for host in correct.iter().filter_map(|index| self.hosts[usize::from(*index)].process.as_ref()) {
             self.check_handovers(host);
         }
-        correct.iter().for_each(|index| self.check_seat(*index));
+        correct.iter().for_each(|index| check_seat(self, *index));
         let (first, of_first) = (correct[0], state(self, correct[0]));
         assert!(correct.iter().all(|index| state(self, *index).0 == of_first.0));
         assert!(correct.iter().all(|index| state(self, *index).1 == of_first.1));

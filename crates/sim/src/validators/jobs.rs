@@ -5,11 +5,12 @@ use std::sync::Arc;
 use consensus::{Frame, Index, Refused};
 use kernel::Surviving;
 use primitives::{Digest, Height};
-use replica::unsealing::{UnsealDone, UnsealJob, envelopes_of, own_share};
+use replica::unsealing::{UnsealDone, UnsealJob, envelopes_of};
 use replica::{BlockJob, Defect, Effect, Input, Job, LifeInput, Observation, PoolEntry, Reject, StateEffect};
 
 use super::contracts::{check_handed_ethereum, enter_ethereum};
 use super::host::{Seen, after_crash};
+use super::seals::take_seat;
 use super::{Event, SimNetwork, ledgers};
 use crate::world::Mistake;
 
@@ -206,7 +207,7 @@ impl SimNetwork {
             }
             UnsealJob::Keys(work) => {
                 let secrets = &self.hosts[usize::from(of)].secrets;
-                UnsealDone::Keys(work.perform(|number| own_share(secrets, &network, number)))
+                UnsealDone::Keys(work.perform(|number| secrets.share(&network, number)))
             }
         };
         self.process(of).expect("it runs").inbox.push(Input::Unsealed(done));
@@ -220,7 +221,7 @@ impl SimNetwork {
         if let replica::PoolJob::Attend = job {
             let due = process.proposals.post_due(&process.ledger);
             due.into_iter().for_each(|post| process.proposals.sign_post(post));
-            self.take_seat(of);
+            take_seat(self, of);
         }
         let process = self.process(of).expect("it runs");
         let result = process.proposals.perform(job, &mut process.pool, Some(&process.ledger), now);

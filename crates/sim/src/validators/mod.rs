@@ -75,6 +75,7 @@ pub use drawn::{run_twins, run_validators, run_versions};
 use envelopes::send_envelope;
 use faulty::misbehave;
 use institutions::send_of_institution;
+use seals::{seated, with_seals};
 use sessions::send_of_session;
 use stops::{schedule_stops, send_stops};
 
@@ -559,7 +560,7 @@ impl SimNetwork {
         let clients = self.ethereum.as_ref().map(|network| &network.clients);
         let of_sessions = self.session_network.as_ref().map(|network| &network.clients);
         let genesis = ledgers::genesis(founders, self.identity, self.schedule(), seats, clients, of_sessions);
-        self.genesis = self.with_seals(self.with_older_rules(genesis));
+        self.genesis = with_seals(self, self.with_older_rules(genesis));
         // Books of institutions read the whole genesis.
         if self.genesis.seals.is_some() && self.genesis.rules >= RULES_OF_ENVELOPES {
             let network = EnvelopeNetwork::new(self.identity, self.dice.bits());
@@ -993,7 +994,7 @@ impl SimNetwork {
         };
         let chain = process.replica.network().chain.clone();
         self.chains.entry(chain.epoch).or_insert(chain);
-        let process = self.seated(of, process);
+        let process = seated(self, of, process);
         let host = self.host(of);
         host.process = Some(process);
         host.steps = false;

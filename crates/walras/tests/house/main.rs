@@ -414,8 +414,8 @@ const STOREYS: [(&str, &str); 4] = [
     (
         "node",
         "locks free_disk empty_blocks admission known_lists < inbox block_jobs chain_clock intake_queue verified < \
-         lane < config < pool < history < recovery < venue < shared < snapshot < links candles executor intake < \
-         publisher < pipeline < execution producer < developer validator < exchange < reads",
+         lane < config < pool < history < recovery < venue < shared < snapshot seal_keys laggards unsealer < links \
+         candles executor intake < publisher < pipeline < execution producer < developer validator < exchange < reads",
     ),
 ];
 /// Arrows back up that a crate may have, each from a file to a module.

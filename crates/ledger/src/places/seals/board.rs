@@ -11,32 +11,7 @@ use primitives::{Address, Digest, Height};
 use proofs::{Refusal, SealHolder, SealKeyRecord, SealTerms};
 use rayon::prelude::*;
 
-use super::{Acting, SEAL_SEATS, SEAL_STEP_HEIGHTS, SealPost};
-
-/// A step of a generation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, BorshSerialize, BorshDeserialize)]
-pub enum SealStep {
-    /// Seats register fresh keys.
-    Register,
-    /// Those that registered deal.
-    Deal,
-    /// They complain about wrong shares, or say that all are fine.
-    Complain,
-    /// They prove that they hold their shares.
-    Hold,
-}
-
-impl SealStep {
-    /// Its name in answers.
-    pub fn name(self) -> &'static str {
-        match self {
-            SealStep::Register => "register",
-            SealStep::Deal => "deal",
-            SealStep::Complain => "complain",
-            SealStep::Hold => "hold",
-        }
-    }
-}
+use super::{Acting, SEAL_SEATS, SEAL_STEP_HEIGHTS, SealPost, SealStep};
 
 /// How a generation failed.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]

@@ -10,8 +10,9 @@
 //! Let n be the seats of the committee that acts at the next height, f = ⌊(n−1)/3⌋, and t = f+1, or a quorum if f is 0
 //! or the terms say so. A generation has a number, which never comes again, and four steps.
 //!
-//! - Upon a block after which this committee needs a key: the board is laid out ([`SealStep::Register`]). A
-//!   committee needs one if none of its keys is open to the end of its time, or if the newest is older than [`SEAL_KEY_HEIGHTS`].
+//! - Upon a block after which this committee needs a key: the board is laid out ([`SealStep::Register`]). A committee
+//!   needs one if none of its keys is open to the end of its time, or if the newest is older than
+//!   [`SEAL_KEY_HEIGHTS`].
 //! - Upon *register*: the seat offers a fresh BLS key, with a proof that it has the secret.
 //! - Upon *deal*: a seat that registered deals a polynomial of degree t − 1 to those that registered.
 //! - Upon *complain*: the seat shows that a dealing gave it a wrong share, and the dealer is out. If the share was
@@ -20,8 +21,8 @@
 //! - Upon a block after which all have posted what the step awaits, or that is [`SEAL_STEP_HEIGHTS`] after its
 //!   beginning: the step ends. If too few seats took part the generation has failed, and the record names the silent.
 //!   Such a committee begins again [`SEAL_RETRY_HEIGHTS`] later.
-//! - Upon the end of the last step with at least t + f holders: the key acts [`SEAL_NOTICE`] heights later. An older key
-//!   of the same committee opens envelopes for [`SEAL_OVERLAP`] heights more.
+//! - Upon the end of the last step with at least t + f holders: the key acts [`SEAL_NOTICE`] heights later. An older
+//!   key of the same committee opens envelopes for [`SEAL_OVERLAP`] heights more.
 //! - Upon *lost*: a holder has no share any more, as after the loss of a disk, and is struck from the holders. Below
 //!   t + f holders the key ends after [`SEAL_NOTICE`] heights, and the committee makes another.
 //! - Upon the draw of a committee of other accounts: all keys end with the last height of the present one. The next one
@@ -94,10 +95,10 @@ use primitives::{Address, Digest, Height};
 use proofs::{Refusal, SealKeyRecord, SealTerms, SealsRecord, Validators};
 
 use board::Stepped;
-pub use board::{SealBoard, SealFailure, SealStep};
+pub use board::{SealBoard, SealFailure};
 pub(crate) use custody::SealEdit;
 pub use names::OpenedNames;
-pub use post::SealPost;
+pub use post::{SealPost, SealStep};
 
 /// Heights from the block that completes a key to the first one whose envelopes it opens: twice the most heights that
 /// are open at one time.

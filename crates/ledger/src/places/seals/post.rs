@@ -9,9 +9,33 @@
 //! lost      6
 //! ```
 
+use borsh::{BorshDeserialize, BorshSerialize};
 use payments::{BlsSignature, Complaint};
 
-use super::SealStep;
+/// A step of a generation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, BorshSerialize, BorshDeserialize)]
+pub enum SealStep {
+    /// Seats register fresh keys.
+    Register,
+    /// Those that registered deal.
+    Deal,
+    /// They complain about wrong shares, or say that all are fine.
+    Complain,
+    /// They prove that they hold their shares.
+    Hold,
+}
+
+impl SealStep {
+    /// Its name in answers.
+    pub fn name(self) -> &'static str {
+        match self {
+            SealStep::Register => "register",
+            SealStep::Deal => "deal",
+            SealStep::Complain => "complain",
+            SealStep::Hold => "hold",
+        }
+    }
+}
 
 /// A seat's post.
 #[derive(Clone, Debug, PartialEq, Eq)]
