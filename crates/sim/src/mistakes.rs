@@ -216,7 +216,7 @@ const VALIDATORS: [Row; 22] = [
     of_replica(Defect::KeysKeepOwnersOut, 0, "keeps its owner out"),
     of_replica(Defect::NeverPresent, 0, "the run does not end"),
     of_replica(Defect::RulesNotAwaited, 0, "newest: "),
-    of_replica(Defect::OpensWithoutRules, 1, "newest: "),
+    of_replica(Defect::OpensWithoutRules, 10, "newest: "),
     of_replica(Defect::ApprovesBlindly, 1, "cannot follow rules that were confirmed"),
     of_replica(Defect::NeverReady, 0, "has not said so"),
 ];

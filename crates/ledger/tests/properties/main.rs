@@ -295,7 +295,7 @@ fn a_batch_that_meets_every_bound_is_full() {
 
 #[test]
 fn a_longer_history_equals_the_model_and_meets_every_refusal() {
-    let Met { refusals: met, returned, filled, keyed, lapsed } = run(5, 110, 110, 1, Fraction::power_of_two(15));
+    let Met { refusals: met, returned, filled, keyed, lapsed } = run(19, 110, 110, 1, Fraction::power_of_two(15));
     assert!(filled > 5, "{filled} exact orders were filled");
     assert!(returned > 0, "{returned} remainders were returned");
     assert!(keyed > 0 && lapsed > 2, "{keyed} offers of session keys traded, {lapsed} ended with their keys");

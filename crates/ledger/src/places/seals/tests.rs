@@ -266,15 +266,14 @@ proptest! {
                     None => acting(*first..*first + 3, known),
                 };
                 let number = world.seals.keys().last().map(|key| key.number);
-                if let Some((seat, number)) = loses.zip(number).filter(|_| world.height + 7 == ends) {
-                    let lost = (account(first + seat), number, SealPost::Lost);
-                    if world.seals.check(&lost.0, lost.1, &lost.2).is_ok() {
-                        let height = world.height;
-                        world.seals.turn(height + 1, &acting, vec![lost]);
+                let loses = loses.zip(number).filter(|_| world.height + 7 == ends);
+                let lost = loses.map(|(seat, number)| (account(first + seat), number, SealPost::Lost));
+                match lost.filter(|lost| world.seals.check(&lost.0, lost.1, &lost.2).is_ok()) {
+                    Some(lost) => {
                         world.height += 1;
+                        world.seals.turn(world.height, &acting, vec![lost]);
                     }
-                } else {
-                    world.go(&acting, world.height + 1);
+                    None => world.go(&acting, world.height + 1),
                 }
                 prop_assert!(world.seals.keys().len() <= 2);
                 for ahead in 1..=SEAL_NOTICE {
