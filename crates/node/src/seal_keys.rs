@@ -151,9 +151,11 @@ pub(crate) fn take_seat(shared: &Shared, proposals: &mut Proposals, file: &mut S
         drop(ledger);
         let Some(seat) = proposals.seat() else { return Ok(()) };
         file.store(seat.secrets(), changed)?;
-        if changed {
-            shared.seat.sealing.send_replace(seat.secrets().clone());
-        }
+        shared.seat.sealing.send_if_modified(|held| {
+            let is_new = held != seat.secrets();
+            held.clone_from(seat.secrets());
+            is_new
+        });
         Ok(())
     });
     match kept {

@@ -1,7 +1,7 @@
-//! The thread that opens envelopes: it finds which of a decided block open, makes the own shares of their keys,
-//! combines shares and checks keys (`replica::unsealing`). It also answers peers that lack the keys of a block.
+//! The threads of envelopes. One opens them: it finds which of a decided block open, makes the own shares of their
+//! keys, combines shares and checks keys (`replica::unsealing`). The other answers peers that lack the keys of a block:
+//! what they ask for keeps no job waiting.
 
-use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
 use consensus::Index;
@@ -14,49 +14,39 @@ use transport::LinkStream;
 use crate::inbox::InboxSender;
 use crate::shared::Shared;
 
-/// What the thread does.
-pub(crate) enum UnsealOrder {
-    Job(UnsealJob),
-    /// Send a peer of the links of a generation the keys of a block.
-    Recall {
-        generation: u64,
-        peer: Index,
-        height: Height,
-    },
+/// What a peer of the links of a generation asks for: the keys of a block.
+pub(crate) struct Recall {
+    pub generation: u64,
+    pub peer: Index,
+    pub height: Height,
 }
 
-/// The thread; it ends when the validator does.
-pub(crate) fn unseal(
-    shared: &Arc<Shared>,
-    past: &Past<RealDisk>,
-    orders: &Receiver<UnsealOrder>,
-    results: &InboxSender,
-) {
-    for order in orders {
-        match order {
-            UnsealOrder::Job(job) => {
-                if !results.push_result(Input::Unsealed(performed(shared, job))) {
-                    return;
-                }
+/// The thread that opens; it ends when the validator does.
+pub(crate) fn unseal(shared: &Shared, jobs: &Receiver<UnsealJob>, results: &InboxSender) {
+    let network = shared.read_ledger().network();
+    for job in jobs {
+        let done = match job {
+            UnsealJob::Find(work) => {
+                UnsealDone::Found(work.perform(|slot, payload| shared.seat.verified.envelopes(slot, payload)))
             }
-            UnsealOrder::Recall { generation, peer, height } => match past.opened_keys(height) {
-                Ok(Some(frame)) => shared.seat.send(generation, peer, LinkStream::Votes, frame.to_bytes().into()),
-                Ok(None) => {}
-                // A read error on behalf of others does not stop this node.
-                Err(error) => tracing::warn!(%error, peer, height, "the keys of a block could not be read"),
-            },
+            UnsealJob::Keys(work) => {
+                UnsealDone::Keys(work.perform(|number| shared.seat.sealing.borrow().share(&network, number)))
+            }
+        };
+        if !results.push_result(Input::Unsealed(done)) {
+            return;
         }
     }
 }
 
-fn performed(shared: &Shared, job: UnsealJob) -> UnsealDone {
-    match job {
-        UnsealJob::Find(work) => {
-            UnsealDone::Found(work.perform(|slot, payload| shared.seat.verified.envelopes(slot, payload)))
-        }
-        UnsealJob::Keys(work) => {
-            let network = shared.read_ledger().network();
-            UnsealDone::Keys(work.perform(|number| shared.seat.sealing.borrow().share(&network, number)))
+/// The thread that answers; it ends when the validator does.
+pub(crate) fn recall(shared: &Shared, past: &Past<RealDisk>, asked: &Receiver<Recall>) {
+    for Recall { generation, peer, height } in asked {
+        match past.opened_keys(height) {
+            Ok(Some(frame)) => shared.seat.send(generation, peer, LinkStream::Votes, frame.to_bytes().into()),
+            Ok(None) => {}
+            // A read error on behalf of others does not stop this node.
+            Err(error) => tracing::warn!(%error, peer, height, "the keys of a block could not be read"),
         }
     }
 }

@@ -21,7 +21,7 @@
 //! | verifier | | signatures of sub-blocks that are being agreed on (`verified.rs`) |
 //! | archive | | answers to validators that lag ([`Past::answer`]) |
 //! | states | the transfer of a state | [`StateSync`] |
-//! | unsealer | | opening keys of envelopes (`unsealer.rs`) |
+//! | unsealer, recalls | | opening keys of envelopes; those of blocks, for peers (`unsealer.rs`) |
 //!
 //! Every queue is bounded. The loop takes results of jobs first, then votes, then bulk (`inbox.rs`). It never waits for
 //! a queue that others fill. If a queue is full, work that will be asked for again is dropped (questions about states,
@@ -37,6 +37,7 @@ use std::time::Duration;
 use consensus::{Index, Payload, payload_digest};
 use ledger::Ledger;
 use primitives::{Digest, Height, PublicKey, SubBlock, Transaction};
+use replica::unsealing::UnsealJob;
 use replica::{
     Effect, FrameBytes, Home, Input, Job, LifeInput, LifeStart, Network, Observation, Opened, Own, PoolJob, Proposals,
     Replica, ReplicaSettings, StateEffect, StateSync,
@@ -54,7 +55,7 @@ use crate::links::Links;
 use crate::pipeline::{Started, start_workers};
 use crate::seal_keys::{self, SealFile, take_seat};
 use crate::shared::{ExchangeError, Present, Shared, needs_rules, spawn};
-use crate::unsealer::{UnsealOrder, unseal};
+use crate::unsealer::{Recall, recall, unseal};
 use crate::venue::line::VenueLine;
 use crate::verified::{self, verify_ahead};
 
@@ -66,8 +67,10 @@ const POOL_JOBS: usize = 1_024;
 const STATE_MESSAGES: usize = 64;
 /// Maximum number of messages about states handled between two steps of the transfer.
 const STATE_MESSAGES_OF_A_STEP: usize = 32;
-/// Maximum number of queued jobs of unsealing and of peers that ask for keys. Of jobs at most two are out.
-const UNSEAL_ORDERS: usize = 64;
+/// Maximum number of queued jobs of unsealing: as many as the replica has out.
+const UNSEAL_JOBS: usize = 2;
+/// Maximum number of queued questions for the keys of a block.
+const RECALLS: usize = 64;
 /// Interval between two steps of a state transfer.
 const STATE_TICK: Duration = Duration::from_millis(20);
 /// How often the loop looks at the pool.
@@ -81,7 +84,8 @@ struct Workers {
     verifier: SyncSender<(Index, Digest, Payload)>,
     archive: Arc<Requests>,
     states: SyncSender<(u64, Index, FrameBytes)>,
-    unsealer: SyncSender<UnsealOrder>,
+    unsealer: SyncSender<UnsealJob>,
+    recalls: SyncSender<Recall>,
 }
 
 impl Drop for Workers {
@@ -134,8 +138,9 @@ pub(crate) fn start(
     let (verifier, unverified) = sync_channel(verified::WAITING_MAX);
     let (states, state_messages) = sync_channel(STATE_MESSAGES);
     let archive = Arc::new(Requests::default());
-    let (unsealer, unseal_orders) = sync_channel(UNSEAL_ORDERS);
-    let workers = Workers { pool, verifier, archive: archive.clone(), states, unsealer };
+    let (unsealer, unseal_jobs) = sync_channel(UNSEAL_JOBS);
+    let (recalls, recalls_asked) = sync_channel(RECALLS);
+    let workers = Workers { pool, verifier, archive: archive.clone(), states, unsealer, recalls };
     let state_behind = shared.config.network.state_behind;
     let transfer = StateSync::new(genesis.clone(), home, unproved, state_behind, past.clone(), handovers.held.clone());
     // The size of one superblock at most: a frame has room for it.
@@ -156,7 +161,8 @@ pub(crate) fn start(
         spawn("pool", shared, move |shared| work_on_pool(shared, seated, &pool_jobs, &results))?,
         spawn("archive", shared, move |shared| answer_laggards(shared, &answered, answer_bytes, &archive))?,
         spawn("states", shared, move |shared| transfer_states(shared, transfer, &state_messages))?,
-        spawn("unsealer", shared, move |shared| unseal(shared, &recalled, &unseal_orders, &unsealed))?,
+        spawn("unsealer", shared, move |shared| unseal(shared, &unseal_jobs, &unsealed))?,
+        spawn("recalls", shared, move |shared| recall(shared, &recalled, &recalls_asked))?,
         spawn("verifier", shared, move |shared| verify_ahead(&shared.seat.verified, unverified))?,
         spawn("consensus", shared, move |shared| validator.run(shared))?,
     ]);
@@ -228,10 +234,10 @@ impl Validator {
             Job::State { generation, peer, bytes } => drop(workers.states.try_send((generation, peer, bytes))),
             Job::Submit { from, native, ethereum } => take_forwarded(shared, from, native, ethereum),
             Job::Pool(job) => drop(workers.pool.send(job)),
-            Job::Unseal(job) => drop(workers.unsealer.send(UnsealOrder::Job(job))),
+            Job::Unseal(job) => drop(workers.unsealer.send(job)),
             // If the queue is full, the peer asks again.
             Job::Recall { generation, peer, height } => {
-                drop(workers.unsealer.try_send(UnsealOrder::Recall { generation, peer, height }));
+                drop(workers.recalls.try_send(Recall { generation, peer, height }));
             }
             // The epoch before is fully applied: the ledger does not change, and has drawn the next committee.
             Job::NextEpoch(height) => {

@@ -75,11 +75,7 @@ impl Transaction {
     /// The id by which receipts and clients name it in an envelope. It is no id of a plain transaction.
     pub fn sealed_id(&self, within: &Enclosure) -> TransactionId {
         let mut bytes = borsh::to_vec(&(within, &self.body)).expect("writing to memory cannot fail");
-        let (context, signer) = match &self.signed_by {
-            SignedBy::Key { signer, .. } => (ID_CONTEXT, &signer.0[..]),
-            SignedBy::TypedData { network, .. } => (TYPED_ID_CONTEXT, &network.0[..]),
-            SignedBy::Policy(_) => (POLICY_ID_CONTEXT, &[][..]),
-        };
+        let (context, signer) = self.signed_by.named([ID_CONTEXT, TYPED_ID_CONTEXT, POLICY_ID_CONTEXT]);
         bytes.extend_from_slice(signer);
         Digest::of(context, &bytes)
     }

@@ -14,6 +14,17 @@ const ID_CONTEXT: &str = "walras 2026 native transaction id v4";
 const TYPED_ID_CONTEXT: &str = "walras 2026 typed data transaction id v3";
 const POLICY_ID_CONTEXT: &str = "walras 2026 policy transaction id v1";
 
+impl SignedBy {
+    /// What an id has of the signer, with the context of its kind: of a key, of typed data, of a policy.
+    pub(crate) fn named(&self, [key, typed, policy]: [&'static str; 3]) -> (&'static str, &[u8]) {
+        match self {
+            SignedBy::Key { signer, .. } => (key, &signer.0),
+            SignedBy::TypedData { network, .. } => (typed, &network.0),
+            SignedBy::Policy(_) => (policy, &[]),
+        }
+    }
+}
+
 impl Transaction {
     /// A transaction with the signature of an ed25519 key.
     pub fn by_key(body: Body, signer: PublicKey, signature: Signature) -> Transaction {
@@ -25,11 +36,7 @@ impl Transaction {
     pub fn id(&self) -> TransactionId {
         let mut bytes = Vec::with_capacity(192);
         self.body.serialize(&mut bytes).expect("writing to memory cannot fail");
-        let (context, signer) = match &self.signed_by {
-            SignedBy::Key { signer, .. } => (ID_CONTEXT, &signer.0[..]),
-            SignedBy::TypedData { network, .. } => (TYPED_ID_CONTEXT, &network.0[..]),
-            SignedBy::Policy(_) => (POLICY_ID_CONTEXT, &[][..]),
-        };
+        let (context, signer) = self.signed_by.named([ID_CONTEXT, TYPED_ID_CONTEXT, POLICY_ID_CONTEXT]);
         bytes.extend_from_slice(signer);
         Digest::of(context, &bytes)
     }

@@ -179,7 +179,7 @@ impl<D: Disk + Clone> Replica<D> {
                 self.engine.on_applied(height);
             }
             Input::Seals(state) => {
-                let effects = self.unsealing.seen(state.seen_in(&self.network));
+                let effects = self.unsealing.seen(*state, &self.network);
                 self.unseal(effects);
             }
             Input::Unsealed(done) => {
@@ -617,7 +617,7 @@ impl<D: Disk + Clone> Replica<D> {
         self.assembling = None;
         let stays = network.has_the_links_of(&self.network);
         self.network = network;
-        self.unsealing.forget_peers();
+        self.unsealing.begin_epoch(&self.network);
         if stays {
             self.up.iter().for_each(|peer| self.engine.on_up(peer));
         } else {

@@ -120,9 +120,8 @@ impl<D: Disk + Clone> Replica<D> {
         }
         let votes = open_votes(home, &mut engine, vote_options(&network), settings.defect)?;
         let certified_durably = finality.durable_height();
-        let seals = SealState::of(ledger).map(|state| state.seen_in(&network));
         let unsealer = Unsealer::new(ledger.height(), Planted::NOTHING);
-        let unsealing = UnsealQueue::new(unsealer, seals, ledger.opened_names());
+        let unsealing = UnsealQueue::new(unsealer, (SealState::of(ledger), &network), ledger.opened_names());
         let replica = Replica {
             engine,
             network,

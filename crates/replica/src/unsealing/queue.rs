@@ -20,8 +20,8 @@ use primitives::Height;
 
 use super::view::{FindWork, FoundOpenings};
 use super::work::{UnsealDone, UnsealJob};
-use super::{Points, SealView, UnsealEffect, UnsealFrame, UnsealInput, Unsealer};
-use crate::Agreed;
+use super::{Points, SealState, SealView, UnsealEffect, UnsealFrame, UnsealInput, Unsealer};
+use crate::{Agreed, Network};
 use consensus::Index;
 
 /// What is to be done.
@@ -49,6 +49,8 @@ struct Decided {
 #[derive(Debug)]
 pub(crate) struct UnsealQueue {
     unsealer: Unsealer,
+    /// The newest state that is here, and the same with holders as peers of the present network.
+    state: Option<SealState>,
     view: Option<Arc<SealView>>,
     /// The names opened below the first block that is not known.
     names: OpenedNames,
@@ -57,10 +59,14 @@ pub(crate) struct UnsealQueue {
 }
 
 impl UnsealQueue {
-    /// The queue above a state; `view` is `None` on a chain without sealing keys.
-    pub(crate) fn new(unsealer: Unsealer, view: Option<SealView>, names: &OpenedNames) -> UnsealQueue {
-        let (view, names) = (view.map(Arc::new), names.clone());
-        UnsealQueue { unsealer, view, names, blocks: VecDeque::new(), is_finding: false }
+    /// The queue above a state; `state` is `None` on a chain without sealing keys.
+    pub(crate) fn new(
+        unsealer: Unsealer,
+        (state, network): (Option<SealState>, &Network),
+        names: &OpenedNames,
+    ) -> UnsealQueue {
+        let view = state.as_ref().map(|state| Arc::new(state.seen_in(network)));
+        UnsealQueue { unsealer, state, view, names: names.clone(), blocks: VecDeque::new(), is_finding: false }
     }
 
     /// The lowest height that waits for shares, and whose have not come; nobody's while it is not known what opens.
@@ -85,9 +91,10 @@ impl UnsealQueue {
     }
 
     /// The state after a height is here, with what it says about keys.
-    pub(crate) fn seen(&mut self, view: SealView) -> Vec<QueueEffect> {
+    pub(crate) fn seen(&mut self, state: SealState, network: &Network) -> Vec<QueueEffect> {
+        let view = state.seen_in(network);
         let effects = self.unsealer.step(UnsealInput::Applied(view.height));
-        self.view = Some(Arc::new(view));
+        (self.state, self.view) = (Some(state), Some(Arc::new(view)));
         self.turn(effects)
     }
 
@@ -100,9 +107,11 @@ impl UnsealQueue {
         self.turn(effects)
     }
 
-    /// Peers have other indices from now on: what they sent is worth nothing.
-    pub(crate) fn forget_peers(&mut self) {
+    /// An epoch begins, whose network gives peers other indices: what they sent is worth nothing, and holders are found
+    /// among them anew. The blocks of the epoch before are applied by then.
+    pub(crate) fn begin_epoch(&mut self, network: &Network) {
         self.unsealer.forget_peers();
+        self.view = self.state.as_ref().map(|state| Arc::new(state.seen_in(network)));
     }
 
     /// Time has passed.

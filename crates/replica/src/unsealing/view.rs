@@ -41,7 +41,7 @@ impl SealState {
     }
 
     /// The same as a node of a network sees it, which knows holders as peers.
-    pub(crate) fn seen_in(self, network: &Network) -> SealView {
+    pub(super) fn seen_in(&self, network: &Network) -> SealView {
         let index = |key: &PublicKey| network.peers.iter().position(|peer| peer.key == *key).map(|at| at as Index);
         let in_force = |key: &SealKeyRecord| {
             let parse = |bytes: &[u8; 96]| SealingKey::parse(bytes).expect("the generation has made a point");
@@ -53,7 +53,7 @@ impl SealState {
             KeyInForce { record: key.clone(), committee: Arc::new(SealCommittee::new(of, holders, Some(network.me))) }
         };
         let keys = self.keys.iter().map(in_force).collect();
-        let SealState { height, chain, network, per_sub_block, .. } = self;
+        let SealState { height, chain, network, per_sub_block, .. } = *self;
         SealView { height, chain, network, per_sub_block, keys }
     }
 }

@@ -43,6 +43,7 @@ mod host;
 mod institutions;
 mod jobs;
 mod ledgers;
+mod report;
 mod seals;
 mod sessions;
 mod stops;
@@ -63,11 +64,6 @@ use self::envelopes::EnvelopeNetwork;
 use self::host::{Host, Keeping, Process};
 use self::institutions::InstitutionNetwork;
 use self::sessions::SessionNetwork;
-use crate::controls::ControlCounts;
-use crate::listings::ListingCounts;
-use crate::policies::PolicyCounts;
-use crate::proposals::ProposalCounts;
-use crate::sessions::SessionCounts;
 use crate::world::Mistake;
 use contracts::send_ethereum;
 pub(crate) use drawn::run_network;
@@ -75,6 +71,7 @@ pub use drawn::{run_twins, run_validators, run_versions};
 use envelopes::send_envelope;
 use faulty::misbehave;
 use institutions::send_of_institution;
+pub use report::NetworkReport;
 use seals::{seated, with_seals};
 use sessions::send_of_session;
 use stops::{schedule_stops, send_stops};
@@ -195,58 +192,6 @@ pub struct FrameCost {
     pub frame: u64,
     /// Nanoseconds for each of its bytes, at the receiver.
     pub byte: u64,
-}
-
-/// The counters of a run.
-#[derive(Clone, Debug, Default)]
-pub struct NetworkReport {
-    /// Superblocks.
-    pub heights: u64,
-    /// Restarts of killed validators.
-    pub restarts: u64,
-    /// Superblocks, at each validator, that lack some sub-blocks.
-    pub partial: u64,
-    /// Contradictory statements that were proved.
-    pub evidence: u64,
-    /// Heights that were fetched from another validator's archive.
-    pub synced: u64,
-    /// States that were fetched.
-    pub states: u64,
-    /// Transactions.
-    pub transactions: u64,
-    /// Ethereum transactions that succeeded, reverted, halted, and were skipped.
-    pub ethereum: [u64; 4],
-    /// What session keys did.
-    pub sessions: SessionCounts,
-    /// What accounts with several keys did.
-    pub policies: PolicyCounts,
-    /// What happened to assets.
-    pub listings: ListingCounts,
-    /// What validators proposed and voted.
-    pub proposals: ProposalCounts,
-    /// What issuers did to holders.
-    pub controls: ControlCounts,
-    /// Envelopes that were opened.
-    pub opened: u64,
-    /// The orders in those that paid.
-    pub sealed_orders: u64,
-    /// Frames sent.
-    pub frames: u64,
-    /// Their bytes.
-    pub bytes: u64,
-    /// Processor time of the validator that needed most, in microseconds, by [`SimNetwork::frame_cost`].
-    pub busiest: u64,
-    /// Epochs that ended.
-    pub epochs: u64,
-    /// Most bytes sent to a faulty validator, and most sent to a correct one.
-    pub received: (u64, u64),
-    /// Duration, in microseconds.
-    pub duration: u64,
-    /// The convicted validators.
-    pub convicted: Vec<Index>,
-    /// Times from a transaction's arrival to the certificate of its superblock at the validator that received it, in
-    /// ascending order.
-    pub latencies: Vec<u64>,
 }
 
 impl NetworkReport {

@@ -38,6 +38,7 @@ const ANSWERS: &[(&str, &str)] = &[
     ("authorize session", ""),
     ("revoke session", ""),
     ("session alive", ""),
+    ("seal duty", ""),
     ("present", ""),
     ("approve", ""),
     ("unapprove", ""),
@@ -67,6 +68,8 @@ const ANSWERS: &[(&str, &str)] = &[
     ("venue claim step", ""),
     // Its fills are judged one by one (F8).
     ("venue settle", ""),
+    // What is inside is judged when it is opened.
+    ("sealed", ""),
 ];
 
 /// A value of each field; assets are 1, 2 and so on.
