@@ -35,7 +35,7 @@ pub(crate) struct LatencyOptions {
     pub time: Duration,
     /// Orders that find the highest rate.
     pub orders: usize,
-    /// Traders of each way, each with a connection; a quarter of them over FIX, whose bridges run here, too.
+    /// Traders of each way, each with a connection; half of them over FIX, whose bridges run here, too.
     pub traders: usize,
     /// How late a settle may be. Matching pauses after half of it; and what an order leaves behind, of which a key has
     /// few, lasts as long.

@@ -72,7 +72,7 @@ impl Way {
 
     /// How many of so many traders come this way.
     pub(super) fn traders(self, traders: usize) -> usize {
-        if self == Way::Fix { traders.div_ceil(4) } else { traders }
+        if self == Way::Fix { traders.div_ceil(2) } else { traders }
     }
 
     /// The line of a trader.
