@@ -214,6 +214,10 @@ export function operationText(operation: Operation, known: Known): string {
       return `Provide to the pool of ${operation.a} and ${operation.b}`;
     case "leave":
       return `Leave the pool of ${operation.a} and ${operation.b}`;
+    case "seal_duty":
+      return `Part in sealing key ${operation.key}`;
+    case "sealed":
+      return `Sealed orders, to sealing key ${operation.key}`;
     case "lane":
       return "Post about the payment lane";
     case "venue":

@@ -175,6 +175,12 @@ def operation(asked: dict) -> bytes:
         case "lane":
             post = raw(asked["post"])
             return u8(10) + u32(len(post)) + post
+        case "seal_duty":
+            post = raw(asked["post"])
+            return u8(31) + u64(asked["key"]) + u32(len(post)) + post
+        case "sealed":
+            boxed = [raw(asked[name]) for name in ("point", "sealed")]
+            return u8(32) + u64(asked["key"]) + u8(asked["size"]) + b"".join(u32(len(one)) + one for one in boxed)
         case other:
             raise AssertionError(other)
 
