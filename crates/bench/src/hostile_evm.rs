@@ -12,9 +12,10 @@ use std::time::Instant;
 
 use kernel::Dice;
 use ledger::contracts::ethereum::{Bytes, TxKind, U256};
-use ledger::contracts::{EvmJob, EvmProgram, evm_workers, parallel_tuning};
+use ledger::contracts::{EvmJob, EvmProgram, evm_tuning, evm_workers, parallel_tuning};
 use serde_json::{Value, json};
 
+use crate::scaling::median;
 use gas::{EvmFixture, KERNELS, Kernel, Load, measure};
 
 /// Gas of a transaction in the search: the maximum that one may declare.
@@ -90,24 +91,37 @@ fn conflicts(name: &str) -> Load {
     fixture.load(jobs)
 }
 
-/// Blocks of conflicts, sequentially and on two threads: microseconds for a transaction.
+/// Rounds of a block of conflicts; medians are told.
+const ROUNDS: usize = 15;
+
+/// Blocks of conflicts, microseconds for a transaction: sequentially, and on two threads as a ledger runs them and
+/// always in parallel.
 fn conflict_row(name: &str) -> Value {
     let load = conflicts(name);
     let clone = || EvmProgram { state: load.state.clone(), jobs: load.jobs.clone() };
-    let mut workers = evm_workers(2);
-    let mut times = [f64::MAX; 2];
-    for _ in 0..5 {
+    let tunings = [evm_tuning(&load.jobs), parallel_tuning()];
+    let mut workers = tunings.map(|_| evm_workers(2));
+    let mut times = [const { Vec::new() }; 3];
+    for _ in 0..ROUNDS {
         let begun = Instant::now();
         let expected = clone().execute_sequentially();
-        times[0] = times[0].min(begun.elapsed().as_secs_f64());
-        let program = clone();
-        let begun = Instant::now();
-        let (found, ..) = program.execute(&mut workers, &parallel_tuning());
-        times[1] = times[1].min(begun.elapsed().as_secs_f64());
-        assert_eq!(found, expected, "{name}");
+        times[0].push(begun.elapsed().as_secs_f64());
+        for (at, (tuning, workers)) in tunings.iter().zip(&mut workers).enumerate() {
+            let program = clone();
+            let begun = Instant::now();
+            let (found, ..) = program.execute(workers, tuning);
+            times[1 + at].push(begun.elapsed().as_secs_f64());
+            assert_eq!(found, expected, "{name}");
+        }
     }
-    let [alone, together] = times.map(|time| time * 1e6 / CONFLICTS as f64);
-    json!({ "block": name, "us_sequential": alone, "us_two_threads": together, "times_sequential": alone / together })
+    let [alone, used, parallel] = times.map(|times| median(times) * 1e6 / CONFLICTS as f64);
+    json!({
+        "block": name,
+        "us_sequential": alone,
+        "us_two_threads": used,
+        "times_sequential": alone / used,
+        "always_parallel_times_sequential": alone / parallel,
+    })
 }
 
 /// Runs everything; `say` is called with each step.

@@ -222,14 +222,9 @@ fn calibrate() -> u64 {
     (turns as f64 / (best.as_secs_f64() * 1e6)).round() as u64
 }
 
-fn now_ns() -> u64 {
-    thread_local!(static BEGIN: Instant = Instant::now());
-    BEGIN.with(|begin| begin.elapsed().as_nanos() as u64)
-}
-
 /// Blocks as a node runs them.
 fn as_used() -> Tuning {
-    Tuning { clock: Some(now_ns), ..Tuning::default() }
+    Tuning { clock: Some(stm::monotonic_ns), ..Tuning::default() }
 }
 
 /// Blocks that always use the parallel machinery.

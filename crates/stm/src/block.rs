@@ -2,6 +2,8 @@
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::OnceLock;
+use std::time::Instant;
 
 use crate::executor::{End, Plan, Run, Tally, message};
 use crate::memory::Memory;
@@ -15,12 +17,12 @@ use crate::workers::Workers;
 const FRAMEWORK_NS: u64 = 2_500;
 /// Waking helpers costs about this much: shorter work runs sequentially.
 const WAKING_NS: u64 = 100_000;
-/// A measurement of fewer nanoseconds is not reliable.
-const MEASURED_NS: u64 = 10_000;
+/// A measurement of fewer nanoseconds is not reliable: the first transactions find nothing in the caches.
+const MEASURED_NS: u64 = 50_000;
 /// While a block runs sequentially, the clock is read after this many transactions.
 const MEASURED_TRANSACTIONS: usize = 8;
 /// After a parallel run that did not pay off, this many transactions run sequentially, then four times as many, and
-/// so on up to the longest pause.
+/// so on up to the longest pause, also in the blocks after it.
 const FIRST_PAUSE: usize = 512;
 const LONGEST_PAUSE: usize = 8_192;
 /// A parallel run after a pause is a trial of this many transactions.
@@ -46,7 +48,8 @@ pub struct Tuning {
     pub transactions_per_thread: usize,
     /// Whether to continue sequentially for a while if transactions run one after another anyway.
     pub adaptive: bool,
-    /// A monotonic clock in nanoseconds. With it, transactions that cost less than the framework run sequentially.
+    /// A monotonic clock in nanoseconds, such as [`monotonic_ns`](crate::monotonic_ns). With it, transactions that cost
+    /// less than the framework run sequentially, and runs that save no time end.
     pub clock: Option<fn() -> u64>,
 }
 
@@ -55,6 +58,12 @@ impl Default for Tuning {
         let rule = CommitRule::Rolling;
         Tuning { rule, window: 128, held_from: 4, transactions_per_thread: 2, adaptive: true, clock: None }
     }
+}
+
+/// Nanoseconds since the first call, for [`Tuning::clock`].
+pub fn monotonic_ns() -> u64 {
+    static BEGIN: OnceLock<Instant> = OnceLock::new();
+    BEGIN.get_or_init(Instant::now).elapsed().as_nanos() as u64
 }
 
 /// The result of executing a block.
@@ -179,31 +188,28 @@ impl<V: Vm, S: CommitSink<V::Output>> Block<V, S> {
     /// Alternates sequential and parallel parts.
     fn execute(mut self, workers: &mut Workers) -> (Self, End) {
         let threads = workers.threads();
-        let mut pause = 0;
-        let mut run_at_most = RUN_AT_MOST;
         loop {
             let small = self.size - self.next < self.tuning.transactions_per_thread.saturating_mul(threads);
             let parallel_in_any_case = self.tuning.rule == CommitRule::Lazy || self.tuning.transactions_per_thread == 0;
             let alone = !parallel_in_any_case && (threads == 1 || small);
-            let end = self.execute_sequentially(if alone { self.size } else { pause }, threads);
+            let before = self.next;
+            let end = self.execute_sequentially(if alone { self.size } else { workers.pace.left }, threads);
+            workers.pace.left = workers.pace.left.saturating_sub(self.next - before);
             if !matches!(end, End::Exhausted) || self.next == self.size {
                 return (self, end);
             }
             let before = self.next;
-            let size = (self.size - before).min(run_at_most);
+            let size = (self.size - before).min(workers.pace.run_at_most());
             let end;
             (self, end) = self.execute_in_parallel(size, workers);
-            if !matches!(end, End::Exhausted) || self.next == self.size {
+            if !matches!(end, End::Exhausted) {
+                return (self, end);
+            }
+            workers.pace.learn(self.next - before == size);
+            if self.next == self.size {
                 return (self, end);
             }
             self.writes = self.writes.merged();
-            if self.next - before < size {
-                pause = (pause * 4).clamp(FIRST_PAUSE, LONGEST_PAUSE);
-                run_at_most = TRIAL;
-            } else {
-                pause = 0;
-                run_at_most = RUN_AT_MOST;
-            }
         }
     }
 
@@ -271,6 +277,29 @@ impl<V: Vm, S: CommitSink<V::Output>> Block<V, S> {
     }
 }
 
+/// What the last parallel runs taught: how long to go on sequentially. A stranger's transactions that save no time in
+/// parallel make the ones after them sequential for as long, and no longer.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Pace {
+    /// The pause after the last run; none if it paid off.
+    pause: usize,
+    /// Transactions of it that are left.
+    left: usize,
+}
+
+impl Pace {
+    /// The longest parallel run: a trial after one that did not pay off.
+    fn run_at_most(&self) -> usize {
+        if self.pause == 0 { RUN_AT_MOST } else { TRIAL }
+    }
+
+    /// After a run that went on to its end, or did not.
+    fn learn(&mut self, pays: bool) {
+        self.pause = if pays { 0 } else { (self.pause * 4).clamp(FIRST_PAUSE, LONGEST_PAUSE) };
+        self.left = self.pause;
+    }
+}
+
 /// Measures the cost of transactions while they run sequentially.
 struct Gauge {
     clock: Option<fn() -> u64>,
@@ -301,5 +330,24 @@ impl Gauge {
         let Some(before_ns) = self.each_ns.replace(each_ns) else { return true };
         let each_ns = each_ns.min(before_ns);
         each_ns < self.worth_ns || each_ns.saturating_mul((self.remaining - done) as u64) < WAKING_NS
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pause_grows_until_a_run_pays_off_and_goes_on_in_the_next_block() {
+        let mut pace = Pace::default();
+        assert_eq!((pace.left, pace.run_at_most()), (0, RUN_AT_MOST));
+        for pause in [512, 2_048, 8_192, 8_192] {
+            pace.learn(false);
+            assert_eq!((pace.left, pace.run_at_most()), (pause, TRIAL));
+        }
+        pace.left -= 5_000;
+        assert_eq!(pace.left, 3_192, "what a block does not use up is left for the next");
+        pace.learn(true);
+        assert_eq!((pace.left, pace.run_at_most()), (0, RUN_AT_MOST));
     }
 }

@@ -15,13 +15,17 @@ use crate::workers::Work;
 /// Number of looks for work before a thread parks.
 const LOOKS_BEFORE_PARKING: u32 = if cfg!(test) { 1 } else { 200 };
 /// Number of commits between two checks on the ladder whether running in parallel pays off.
+const CHECKED_COMMITS: u32 = 16;
+/// Number of commits over which conflicts are counted.
 const JUDGED_COMMITS: u32 = 64;
 /// Number of conflicts per helper in that time that cancels what a helper gains: each conflict is an execution, or
 /// most of one, in vain.
 const CONFLICTS_AT_MOST: u32 = JUDGED_COMMITS / 2;
-/// The time of a run is checked in intervals of this many nanoseconds: the system needs some time to give helpers a
-/// processor.
+/// From the moment at which a helper is there, the time of a run is checked in intervals of this many nanoseconds.
 const PATIENCE_NS: u64 = 10_000_000;
+/// Checks after which a run ends if the fastest took twice as long as a sequential execution. The others may have
+/// waited for a processor.
+const SLOW_CHECKS: u32 = 3;
 /// The version of a record that has not been used.
 const NO_VERSION: Version = Version { txn: u32::MAX, incarnation: 0 };
 
@@ -93,7 +97,9 @@ struct Ladder<S> {
     /// Commits since the last check.
     judged: u32,
     /// The start of the current time check: the clock, and the number of committed transactions.
-    timed_from: Option<(u64, u32)>,
+    timed_from: (u64, u32),
+    /// The clock at the last check, the shortest time between two, and their number.
+    checked: (u64, u64, u32),
     committed: u32,
 }
 
@@ -139,6 +145,8 @@ pub(crate) struct Run<V: Vm, S> {
     tally: Mutex<Tally>,
     /// Aborts and waits since the last check.
     conflicts: Apart<AtomicU32>,
+    /// Threads that have begun.
+    at_work: AtomicU32,
 }
 
 /// Data that a thread keeps between tasks.
@@ -179,12 +187,14 @@ impl<V: Vm, S: CommitSink<V::Output>> Run<V, S> {
                 sink: Some(sink),
                 end: End::Exhausted,
                 judged: 0,
-                timed_from: None,
+                timed_from: (0, 0),
+                checked: (plan.sequential.map_or(0, |(clock, _)| clock()), u64::MAX, 0),
                 committed: 0,
             })),
             parking: Parking::new(),
             tally: Mutex::new(Tally::default()),
             conflicts: Apart(AtomicU32::new(0)),
+            at_work: AtomicU32::new(0),
             plan,
         }
     }
@@ -406,24 +416,39 @@ impl<V: Vm, S: CommitSink<V::Output>> Run<V, S> {
     /// Whether the run should end because its transactions run one after another anyway, or faster that way.
     fn ends_after(&self, ladder: &mut Ladder<S>) -> bool {
         ladder.judged += 1;
-        if ladder.judged < JUDGED_COMMITS || !self.plan.yields {
+        if !ladder.judged.is_multiple_of(CHECKED_COMMITS) || !self.plan.yields {
             return false;
         }
-        ladder.judged = 0;
         let at_most = (self.plan.threads as u32).saturating_sub(1).saturating_mul(CONFLICTS_AT_MOST);
-        self.conflicts.swap(0, Ordering::Relaxed) > at_most || self.is_slow(ladder)
+        let conflicts = match ladder.judged < JUDGED_COMMITS {
+            true => self.conflicts.load(Ordering::Relaxed),
+            false => {
+                ladder.judged = 0;
+                self.conflicts.swap(0, Ordering::Relaxed)
+            }
+        };
+        conflicts > at_most || self.is_slow(ladder)
     }
 
-    /// Whether the run has not been faster than a sequential execution for a while.
+    /// Whether the run is much slower than a sequential execution, or has not been faster for a while.
     fn is_slow(&self, ladder: &mut Ladder<S>) -> bool {
         let Some((clock, each_ns)) = self.plan.sequential else { return false };
         let now = clock();
-        let (since, committed) = *ladder.timed_from.get_or_insert((now, ladder.committed));
+        let (before, fastest, checks) = ladder.checked;
+        let (fastest, checks) = (fastest.min(now.saturating_sub(before)), checks + 1);
+        ladder.checked = (now, fastest, checks);
+        if checks >= SLOW_CHECKS && fastest / 2 > each_ns.saturating_mul(CHECKED_COMMITS.into()) {
+            return true;
+        }
+        if self.at_work.load(Ordering::Relaxed) < 2 || ladder.timed_from.0 == 0 {
+            ladder.timed_from = (now, ladder.committed);
+        }
+        let (since, committed) = ladder.timed_from;
         let elapsed_ns = now.saturating_sub(since);
         if elapsed_ns < PATIENCE_NS {
             return false;
         }
-        ladder.timed_from = Some((now, ladder.committed));
+        ladder.timed_from = (now, ladder.committed);
         elapsed_ns > each_ns.saturating_mul((ladder.committed - committed).into())
     }
 }
@@ -432,6 +457,7 @@ impl<V: Vm, S: CommitSink<V::Output>> Work for Run<V, S> {
     /// Works until the run is done. A panic in here is a defect, or comes from the user's `clone` or `drop`: it ends
     /// the run for all threads and is resumed in the caller.
     fn work(&self) {
+        self.at_work.fetch_add(1, Ordering::Relaxed);
         let result = catch_unwind(AssertUnwindSafe(|| self.work_until_done()));
         self.scheduler.counters.set_done();
         self.parking.wake_all();

@@ -107,8 +107,8 @@
 //!   estimates of other increments. So an incarnation whose increment differs from the previous one counts as writing
 //!   at a new location: higher transactions may have been found valid meanwhile.
 //! - **Sequential parts**: small blocks, one thread, transactions that cost less than the framework (with
-//!   [`Tuning::clock`]), and, after a parallel run in which nearly every transaction had to run at the head, the next
-//!   ones. The result is the same, so neither clock nor threads influence it.
+//!   [`Tuning::clock`]), and the next ones after a parallel run that saved no time, or in which nearly every
+//!   transaction conflicted, also in later blocks. The result is the same, so neither clock nor threads influence it.
 //!
 //! # Using it with an EVM
 //!
@@ -133,7 +133,7 @@ mod sync;
 mod vm;
 mod workers;
 
-pub use block::{CommittedTransaction, Execution, FinalWrites, TransactionPanicked, Tuning};
+pub use block::{CommittedTransaction, Execution, FinalWrites, TransactionPanicked, Tuning, monotonic_ns};
 pub use executor::Tally;
 pub use number::Number;
 pub use scheduler::CommitRule;

@@ -2,6 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use crate::block::Pace;
 use crate::sync::{Arc, Condvar, Mutex, lock, thread};
 
 /// Work that several threads do together.
@@ -13,6 +14,7 @@ pub(crate) trait Work: Send + Sync {
 pub struct Workers {
     shared: Arc<Shared>,
     helpers: Vec<thread::JoinHandle<()>>,
+    pub(crate) pace: Pace,
 }
 
 struct Shared {
@@ -52,7 +54,7 @@ impl Workers {
             builder.spawn(move || shared.help()).expect("the system gives a thread")
         };
         let helpers = (1..threads).map(help).collect();
-        Workers { shared, helpers }
+        Workers { shared, helpers, pace: Pace::default() }
     }
 
     /// Number of threads that work on a block, the caller included.

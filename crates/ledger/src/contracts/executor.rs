@@ -1,6 +1,6 @@
 //! A block of Ethereum transactions over any state: one after another, or by Block-STM.
 
-use stm::{Blocked, CommitSink, Proceed, Tally, TransactionView, Tuning, Vm, Workers};
+use stm::{Blocked, CommitSink, Proceed, Tally, TransactionView, Tuning, Vm, Workers, monotonic_ns};
 
 use hashbrown::HashMap;
 use revm::primitives::U256;
@@ -147,12 +147,12 @@ pub fn evm_workers(threads: usize) -> Workers {
 }
 
 /// How a ledger executes these transactions. Payments alone cost less than running them in parallel, and each of them
-/// declares little gas: so blocks of such transactions run sequentially.
+/// declares little gas: so blocks of such transactions run sequentially. The clock changes no result.
 pub fn evm_tuning(jobs: &[EvmJob]) -> Tuning {
     let gas: u64 = jobs.iter().map(|job| job.transaction.gas_limit).fold(0, u64::saturating_add);
     let is_cheap = gas / (jobs.len() as u64).max(1) < WORTHWHILE_GAS;
     let transactions_per_thread = if is_cheap { usize::MAX } else { Tuning::default().transactions_per_thread };
-    Tuning { transactions_per_thread, ..Tuning::default() }
+    Tuning { transactions_per_thread, clock: Some(monotonic_ns), ..Tuning::default() }
 }
 
 /// Runs everything in parallel, however small the block: for tests.
