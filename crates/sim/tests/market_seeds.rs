@@ -5,7 +5,8 @@ use sim::{MarketOptions, MarketReport, run_market};
 #[test]
 fn markets_hold_for_seeds() {
     let mut sum = MarketReport::default();
-    for seed in 0..16 {
+    // In 260 the disk of the door loses a number that the root has taken.
+    for seed in (0..16).chain([260]) {
         let report = run_market(seed, MarketOptions::default()).unwrap_or_else(|failure| panic!("{failure}"));
         sum.settled += report.settled;
         sum.reports += report.reports;

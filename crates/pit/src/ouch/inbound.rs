@@ -147,29 +147,32 @@ pub(super) fn replacement(replace: &OuchReplace, options: &[OuchOption]) -> Resu
 
 /// A new order as OUCH has it, with its signed order.
 pub fn enter_of(signed: &SignedOrder) -> OuchMessage<OuchInbound> {
-    let VenueOrder { market, number, side, life, tick, lots, .. } = signed.order;
     let value = borsh::to_vec(&SettledOrder::from(*signed)).expect("writing to memory cannot fail");
     let mut options = vec![OuchOption::Unknown { tag: SIGNED_ORDER, value }];
-    match life {
+    match signed.order.life {
         OrderLife::PostOnly => options.push(OuchOption::PostOnly(b'P')),
-        OrderLife::FillOrKill => options.push(OuchOption::LeastQuantity(lots)),
+        OrderLife::FillOrKill => options.push(OuchOption::LeastQuantity(signed.order.lots)),
         OrderLife::Rests | OrderLife::ImmediateOrCancel => {}
     }
-    let is_immediate = matches!(life, OrderLife::ImmediateOrCancel | OrderLife::FillOrKill);
-    let body = OuchInbound::Enter(OuchEnter {
-        user_ref: number.reference,
-        side: side_letter(side),
-        quantity: lots,
-        symbol: symbol_of(market),
-        price: u64::from(tick),
+    OuchMessage { body: OuchInbound::Enter(entering(&signed.order)), options: Some(options) }
+}
+
+/// The fields of a new order.
+pub(super) fn entering(order: &VenueOrder) -> OuchEnter {
+    let is_immediate = matches!(order.life, OrderLife::ImmediateOrCancel | OrderLife::FillOrKill);
+    OuchEnter {
+        user_ref: order.number.reference,
+        side: side_letter(order.side),
+        quantity: order.lots,
+        symbol: symbol_of(order.market),
+        price: u64::from(order.tick),
         time_in_force: if is_immediate { IMMEDIATE } else { DAY },
         display: b'Y',
         capacity: b'P',
         sweep: b'N',
         cross: b'N',
         client_order: [b' '; 14],
-    });
-    OuchMessage { body, options: Some(options) }
+    }
 }
 
 #[cfg(test)]

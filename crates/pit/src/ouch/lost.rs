@@ -15,6 +15,8 @@
 //! - Upon *a lost number whose order the root has after all*: the root tells how the order stands, and the session is
 //!   told the acceptance. Another order under the number is no answer: the lost one is rejected as taken.
 //! - Upon *a lost number of a session that the root does not know*: the door rejects it by itself.
+//! - Upon *an order that the root tells again, and of which the journal knows nothing*: its number is used, and lost. The
+//!   session is told its acceptance with what the root knows of it.
 //! - Upon *a number that was passed over*, which is below the highest and never came: it is taken like a new one, and
 //!   the root answers. One that came before is ignored: its answer is among the session's messages, or follows.
 //!
@@ -45,7 +47,7 @@
 //! | a replacement is lost | it is rejected, and what it would have replaced stays open |
 //! | a request to cancel all is lost | its number is rejected; whether it was done the words leave open |
 //! | a bridge refuses a number, passes a higher one on, and begins again before the refusal is heard | the number was passed over: it is taken |
-//! | the door's disk lost a number that the root has, and it comes again after a higher one | the root knows the order, and answers as before |
+//! | the door's disk lost a number that the root has, and it comes again with another signature | the number is used: its acceptance is told, and what comes is ignored |
 //! | every second number is used, and the others come later, twice | each is taken once, as far as 65,536 gaps are remembered |
 //! | a million lost numbers | each was given to a bounded queue, and steps of cancels are as large as others |
 //!
@@ -57,9 +59,11 @@
 use primitives::PublicKey;
 use primitives::venue::{OrderNumber, VenueOrder};
 use protocols::ouch::{OuchEnter, OuchInbound, OuchMessage, OuchOutbound, OuchRejected, OuchReplace};
-use venue::{MatchingStage, OrderRefusal, OrderStanding, ReportKind, SessionNumber, TradeCommand, VenueInput};
+use venue::{
+    Acceptance, MatchingStage, OrderRefusal, OrderStanding, ReportKind, SessionNumber, TradeCommand, VenueInput,
+};
 
-use super::inbound::side_letter;
+use super::inbound::{entering, side_letter};
 use super::refusing::OuchRefusal;
 use super::session::{Entered, OuchSession};
 use super::{outbound, symbol_of};
@@ -90,6 +94,23 @@ impl Entered {
 }
 
 impl OuchSession {
+    /// Remembers what the orders of lost numbers said that no journal has, as the root knows them.
+    pub(super) fn remember_lost(&mut self, session: SessionNumber, root: &MatchingStage) {
+        let Some(key) = root.keys_of(session).first().copied() else { return };
+        let unknown = self.lost.iter().filter(|of| !self.orders.contains_key(of)).map(|of| self.number(*of));
+        for number in unknown.collect::<Vec<_>>() {
+            let Some(order) = root.order(&key, &number) else { continue };
+            let (symbol, side) = (symbol_of(order.market), side_letter(order.side));
+            let message = match root.standing(&key, &number) {
+                Some(OrderStanding::Taken { accepted: Acceptance { replaces: Some(before), .. }, .. }) => {
+                    OuchInbound::Replace(replacing(order, before.reference))
+                }
+                _ => OuchInbound::Enter(entering(order)),
+            };
+            self.enter(Entered { message, symbol, side, is_answered: false, open: 0 });
+        }
+    }
+
     /// What is done about each lost number, whose order a root may have by now.
     pub(super) fn about_lost(&self, session: SessionNumber, nanoseconds: u64, root: &MatchingStage) -> Vec<LostNumber> {
         let Some(key) = root.keys_of(session).first().copied() else {
@@ -146,6 +167,11 @@ impl OuchSession {
             refusal.said(OuchOutbound::Rejected(OuchRejected { nanoseconds, user_ref, reason, client_order }))
         })
     }
+}
+
+fn replacing(order: &VenueOrder, before: u32) -> OuchReplace {
+    let OuchEnter { user_ref, quantity, price, time_in_force, display, sweep, client_order, .. } = entering(order);
+    OuchReplace { before, user_ref, quantity, price, time_in_force, display, sweep, client_order }
 }
 
 fn void(key: PublicKey, number: OrderNumber) -> TradeCommand {

@@ -83,6 +83,13 @@ impl OuchSession {
         is_new
     }
 
+    /// A restart hears that the root took a number of which the journal knows nothing: it lacks its answer.
+    pub(super) fn find(&mut self, user_ref: u32) {
+        if self.claim(user_ref) {
+            self.lost.insert(user_ref);
+        }
+    }
+
     /// A number is new that is above all in use, or was passed over.
     fn use_number(&mut self, user_ref: u32) -> bool {
         let next = self.next_ref();

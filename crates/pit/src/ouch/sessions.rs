@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use protocols::soup::SoupSession;
 use store::Disk;
-use venue::{MatchingStage, SessionNumber, TradeReport, VenueInput};
+use venue::{MatchingStage, ReportKind, SessionNumber, TradeReport, VenueInput};
 
 use super::DAY_MS;
 use super::journal::{FoundSessions, SessionEntry, SessionJournal, SessionJournalError};
@@ -26,6 +26,8 @@ pub struct OuchSessions<D: Disk> {
     journal: Option<SessionJournal<D>>,
     /// Whether the journal says how many effects of the root are in it: a restart tells those that follow.
     is_counted: bool,
+    /// Whether a restart is telling them.
+    is_told_again: bool,
 }
 
 impl<D: Disk> Default for OuchSessions<D> {
@@ -39,6 +41,7 @@ impl<D: Disk> Default for OuchSessions<D> {
             unsynced: Vec::new(),
             journal: None,
             is_counted: false,
+            is_told_again: false,
         }
     }
 }
@@ -70,7 +73,8 @@ impl<D: Disk> OuchSessions<D> {
         let (journal, found) = SessionJournal::open(disk, session_name(day, incarnation, now_ms))?;
         let FoundSessions { name, effects, entries } = found;
         let (journal, is_counted) = (Some(journal), effects.is_some());
-        *self = OuchSessions { day, incarnation, name, journal, is_counted, ..OuchSessions::default() };
+        let is_told_again = is_counted;
+        *self = OuchSessions { day, incarnation, name, journal, is_counted, is_told_again, ..OuchSessions::default() };
         entries.into_iter().for_each(|entry| self.session(session_of(&entry)).replay(entry));
         self.sessions.values_mut().for_each(|session| session.unwritten.clear());
         Ok(effects)
@@ -92,7 +96,9 @@ impl<D: Disk> OuchSessions<D> {
         let mut inputs = Vec::new();
         let mut numbers: Vec<SessionNumber> = self.sessions.keys().copied().collect();
         numbers.sort_unstable();
+        self.is_told_again = false;
         for number in numbers {
+            self.with(number, |session| session.remember_lost(number, root));
             for about in self.session(number).about_lost(number, nanoseconds, root) {
                 match about {
                     LostNumber::Ask(input) => inputs.push(input),
@@ -134,6 +140,9 @@ impl<D: Disk> OuchSessions<D> {
             let Some(session) = self.sessions.get_mut(&report.session) else { continue };
             // Orders of another day have no reference in this session.
             if session.number(report.number.reference) == report.number {
+                if self.is_told_again && matches!(report.what, ReportKind::Accepted(_)) {
+                    session.find(report.number.reference);
+                }
                 if let Some(message) = outbound::message(session, nanoseconds, report) {
                     session.tell(&message);
                 }
