@@ -1,5 +1,7 @@
 //! What the rows of the history of accounts say.
 
+use std::io::{Read, Result, Write};
+
 use borsh::{BorshDeserialize, BorshSerialize};
 use ledger::{EndReason, Fill, Outcome, Pair};
 use primitives::{
@@ -33,6 +35,22 @@ pub struct OrderRow {
     pub exact: Option<(ExactSide, Amount, Amount)>,
     /// The outcome.
     pub outcome: Outcome,
+    /// The envelope that held it. The bytes of a plain order end before.
+    #[borsh(serialize_with = "write_tail", deserialize_with = "read_tail")]
+    pub sealed_by: Option<TransactionId>,
+}
+
+fn write_tail<W: Write>(id: &Option<TransactionId>, to: &mut W) -> Result<()> {
+    id.map_or(Ok(()), |id| id.serialize(to))
+}
+
+/// The id that the rest of the bytes is, if there is a rest.
+fn read_tail<R: Read>(from: &mut R) -> Result<Option<TransactionId>> {
+    let mut first = [0];
+    if from.read(&mut first)? == 0 {
+        return Ok(None);
+    }
+    TransactionId::deserialize_reader(&mut first.chain(from)).map(Some)
 }
 
 /// An execution of an offer or of an exact order. Of the latter the place's limit is that of its order, and what
