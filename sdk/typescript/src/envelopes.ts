@@ -11,6 +11,7 @@
  * number is taken, nothing in it can count: the same orders are sealed anew under the same numbers. With a `reference` they count
  * once over restarts; without one, a call after a crash tells of an envelope whose result nobody has seen.
  */
+import { ENVELOPE_LASTS, committeeOf, type CommitteeKey, type SealState } from "./committee-key.js";
 import type { Body, Operation, Signed } from "./encoding.js";
 import { SealError, SentBeforeError, TransactionRefusedError, VoidError } from "./errors.js";
 import { told, type TransactionBody } from "./fate.js";
@@ -20,8 +21,6 @@ import { NumberGone, type Sender } from "./sending.js";
 import type { Limits, Session } from "./session.js";
 import { fromHex, toHex } from "./typed.js";
 
-/** Blocks for which an envelope may count. The fewer, the less its first reader chooses. */
-const LASTS = 16;
 const TRIES = 20;
 const SEALABLE: readonly Operation["kind"][] = ["CreateOffer", "Replace", "Exact", "Cancel"];
 /** The code of the operation that brings an envelope. */
@@ -31,50 +30,16 @@ const NO_SIGNER =
   "an ed25519 key signs envelopes, and this client has another one: give it a `payer`, another Client with the key of a fee " +
   "account or of a session key. Nothing was sent";
 
-/** What `/v1/seal` answers. */
-export type SealState = {
-  height: number;
-  threshold: string | null;
-  in_force: number | null;
-  keys: { number: number; key: string; from: number; last: number | null }[];
-  making: { number: number; step: string; ends: number; awaited: string[] } | null;
-  failed: { number: number; step: string; again: number; silent: string[] } | null;
-};
 /** How texts are sealed; a page gives a worker's. */
 export type Seal = (committee: Uint8Array, terms: EnvelopeTerms, operations: Uint8Array[], drawn: Uint8Array) => Envelope | Promise<Envelope>;
 type Sent = { wait?: boolean; reference?: string };
-type Committee = { number: number; key: Uint8Array };
-
-/** Why a node names no key that is in force. */
-export function whyNoKey({ height, threshold, keys, making, failed }: SealState): string {
-  if (threshold === null) return "this network has no sealing key: its genesis does not name `seals`";
-  const coming = keys.find((key) => key.from > height);
-  if (coming) return `key ${coming.number} opens envelopes from block ${coming.from} on, and the newest is ${height}`;
-  if (making) return `the committee makes key ${making.number}: the step \`${making.step}\` awaits ${making.awaited.join(", ") || "nobody"}, until block ${making.ends}`;
-  if (failed) {
-    return `the committee could not make key ${failed.number}: in the step \`${failed.step}\` these did not take part: ${failed.silent.join(", ")}. It tries again after block ${failed.again}`;
-  }
-  return "the committee has not begun to make one";
-}
-
-/** The key in force of what a node told; a `SealError` says why there is none. */
-export function committeeOf(state: SealState, server: string): Committee {
-  const found = state.keys.find((key) => key.number === state.in_force);
-  if (!found) {
-    throw new SealError(
-      `${whyNoKey(state)}. Nothing was sent. Wait for a key, as ${server}/v1/seal tells of it, or send the order plain: validators then see it before its batch`,
-    );
-  }
-  return { number: found.number, key: fromHex(found.key) };
-}
-
 /** Seals the orders of a trader; the payer signs and pays for the envelopes. */
 export class Envelopes {
   constructor(
     private readonly session: Session,
     private readonly trader: Sender,
     private readonly payer: Sender,
-    private readonly seal: Seal = seal,
+    private readonly how: Seal = seal,
   ) {}
 
   /** The fate of one order; a `TransactionRefusedError` if it was refused. */
@@ -101,7 +66,7 @@ export class Envelopes {
         inside = await this.signed(limits, within, operations, places);
         return this.envelope(limits, committee, { sequence, until }, inside);
       };
-      const { signed: envelope, isNew } = await this.payer.made(make, reference ?? null, LASTS, isEnvelope);
+      const { signed: envelope, isNew } = await this.payer.made(make, reference ?? null, ENVELOPE_LASTS, isEnvelope);
       try {
         const fate = await this.payer.deliver(envelope, wait, isNew);
         if (fate.state !== "pending") return await this.fates(envelope, fate, places);
@@ -121,10 +86,11 @@ export class Envelopes {
   /** What became of the orders of an envelope that a block has opened. */
   private async fates(envelope: Signed, { outcome }: Fate, places: Signed[]): Promise<Fate[]> {
     const { server } = this.session.http;
-    if (outcome?.why !== "opened") {
+    const became = outcome?.result === "sealed" ? outcome : null;
+    if (became?.why !== "opened") {
       for (const { sequence } of places) this.trader.numbers.release(sequence, 0n);
-      const why = outcome?.message ?? "the envelope held no signed orders";
-      throw new TransactionRefusedError(server, 422, outcome?.code ?? outcome?.why ?? "unpaid", `nothing in the envelope counts: ${why}`, envelope.id, envelope.sequence, envelope.until);
+      const why = became?.message ?? "the envelope held no signed orders";
+      throw new TransactionRefusedError(server, 422, became?.code ?? became?.why ?? "unpaid", `nothing in the envelope counts: ${why}`, envelope.id, envelope.sequence, envelope.until);
     }
     const body = await this.session.http.get<TransactionBody & { inside?: TransactionBody[] }>(`/v1/transactions/${envelope.id}`);
     const fates: Fate[] = [];
@@ -145,7 +111,7 @@ export class Envelopes {
     }
   }
 
-  private async committee(): Promise<Committee> {
+  private async committee(): Promise<CommitteeKey> {
     return committeeOf(await this.session.http.get<SealState>("/v1/seal"), this.session.http.server);
   }
 
@@ -159,11 +125,11 @@ export class Envelopes {
     return Promise.all(bodies.map((body) => key.signInside!(body, within)));
   }
 
-  private async envelope({ chain, network }: Limits, { number, key }: Committee, { sequence, until }: { sequence: bigint; until: bigint }, inside: Signed[]): Promise<Signed> {
+  private async envelope({ chain, network }: Limits, { number, key }: CommitteeKey, { sequence, until }: { sequence: bigint; until: bigint }, inside: Signed[]): Promise<Signed> {
     const { account, key: signer } = this.payer;
     const terms = { network: fromHex(network), signer: fromHex(signer.public!), key: BigInt(number), payer: fromHex(account), sequence, until };
     const drawn = crypto.getRandomValues(new Uint8Array(32));
-    const sealing = async () => this.seal(key, terms, inside.map((one) => one.bytes), drawn);
+    const sealing = async () => this.how(key, terms, inside.map((one) => one.bytes), drawn);
     const { size, point, box } = await sealing().catch((error: unknown) => {
       throw error instanceof SealFault ? new SealError(`${error.message}. Nothing was sent`) : error;
     });

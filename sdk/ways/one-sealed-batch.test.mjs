@@ -1,0 +1,127 @@
+// Orders by the command line, Python, ccxt and TypeScript, all sealed, trade in one batch that no validator could read before
+// it was fixed. `make test-ways` starts two validators with a sealing key for it, and nobody else trades.
+
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { Client, Ed25519Key, EthereumKey, SealError } from "../typescript/dist/src/index.js";
+
+const SERVER = process.env.WALRAS_HTTP;
+const WALRAS = process.env.WALRAS_BINARY;
+const AT = { amount: "1", price: "0.5" };
+// Accounts that every tool for development knows, each with funds of the demo.
+const KEYS = {
+  bank: "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80",
+  Python: "0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d",
+  ccxt: "0x5de4111afa1a4b94908f83103eb1f1706367c2e68ca870fc3fb9a804cdab365a",
+  TypeScript: "0x7c852118294e51e653712a81e05800f419141751be58f605c371e15141b007a6",
+  seller: "0x8b3a350cf5c34c9194ca85829a2df0ec3153be0318b5e2d3348e872092edffba",
+};
+const here = (path) => fileURLToPath(new URL(path, import.meta.url));
+const run = promisify(execFile);
+const get = async (path) => (await fetch(`${SERVER}/v1/${path}`)).json();
+const bank = new Client(SERVER, { key: new EthereumKey(KEYS.bank) });
+const folder = mkdtempSync(join(tmpdir(), "walras-sealed-"));
+
+/** A fresh account that pays for the envelopes of another one. */
+async function payer() {
+  const key = Ed25519Key.generate();
+  await bank.pay(key.address, "USD", "50");
+  return { key, client: new Client(SERVER, { key }) };
+}
+const seedOf = () => [...crypto.getRandomValues(new Uint8Array(32))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+
+async function python(code, key) {
+  const seed = seedOf();
+  await bank.pay(new Ed25519Key(seed).address, "USD", "50");
+  return run(here("../python/.venv/bin/python"), ["-c", code], { env: { ...process.env, KEY: key, SEED: seed } });
+}
+
+const WAYS = {
+  async command() {
+    const key = join(folder, "alice.json");
+    const env = { ...process.env, WALRAS_PASSPHRASE: "of this test", WALRAS_SERVER: SERVER };
+    await run(WALRAS, ["wallet", "new", "--key", key], { env });
+    const address = (await run(WALRAS, ["wallet", "address", "--key", key], { env })).stdout.trim().toLowerCase();
+    await bank.pay(address, "USD", "50");
+    const order = ["--market", "EUR/USD", "--amount", AT.amount, "--price", AT.price, "--sealed"];
+    const { stdout } = await run(WALRAS, ["wallet", "buy", "--key", key, ...order], { env });
+    assert.match(stdout, /envelope 0x[0-9a-f]{64} is open\ncommitted in block \d+: sold 0 USD for 0 EUR; 0\.5 USD rests/);
+    return address;
+  },
+  async Python() {
+    const code = `
+import os
+from walras.client import Client, Ed25519Key, EthereumKey
+with Client("${SERVER}", key=Ed25519Key(os.environ["SEED"])) as payer:
+    with Client("${SERVER}", key=EthereumKey(os.environ["KEY"]), payer=payer) as client:
+        fate = client.buy("EUR/USD", "${AT.amount}", "${AT.price}", sealed=True)
+        assert fate.outcome.result == "offered", fate`;
+    await python(code, KEYS.Python);
+    return new EthereumKey(KEYS.Python).address;
+  },
+  async ccxt() {
+    const code = `
+import os
+import walras.ccxt
+options = {"payer": os.environ["SEED"]}
+exchange = walras.ccxt.walras({"privateKey": os.environ["KEY"], "urls": {"api": "${SERVER}"}, "options": options})
+exchange.load_markets()
+exchange.create_order("EUR/USD", "limit", "buy", ${AT.amount}, ${AT.price}, {"sealed": True})
+exchange.close()`;
+    await python(code, KEYS.ccxt);
+    return new EthereumKey(KEYS.ccxt).address;
+  },
+  async TypeScript() {
+    const client = new Client(SERVER, { key: new EthereumKey(KEYS.TypeScript), payer: (await payer()).client });
+    const fate = await client.buy("EUR/USD", AT.amount, AT.price, { sealed: true });
+    assert.equal(fate.outcome.result, "offered", JSON.stringify(fate));
+    return new EthereumKey(KEYS.TypeScript).address;
+  },
+};
+
+/** A key needs heights, and heights need transactions. */
+async function untilThereIsAKey() {
+  const refused = new Client(SERVER, { key: Ed25519Key.generate() }).sell("EUR/USD", "1", "0.4", { sealed: true });
+  if ((await get("seal")).in_force === null) await assert.rejects(refused, SealError);
+  else await refused.catch(() => undefined);
+  for (let paid = 0; (await get("seal")).in_force === null; paid += 1) {
+    assert.ok(paid < 600, `no key: ${JSON.stringify(await get("seal"))}`);
+    await bank.pay(new EthereumKey(KEYS.seller).address, "USD", "0.01");
+  }
+}
+
+test("sealed orders of every way in trade in one batch, each with the name of its envelope", async (t) => {
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  assert.ok(SERVER && WALRAS, "WALRAS_HTTP or WALRAS_BINARY is not set: run `make test-ways`");
+  await untilThereIsAKey();
+  const accounts = [];
+  for (const [name, place] of Object.entries(WAYS)) {
+    const account = (await place()).toLowerCase();
+    const { offers } = await get(`accounts/${account}/offers`);
+    assert.equal(offers.length, 1, `${name}: ${JSON.stringify(offers)}`);
+    accounts.push([name, account]);
+  }
+  const seller = new Client(SERVER, { key: new EthereumKey(KEYS.seller), payer: (await payer()).client });
+  const sold = await seller.sell("EUR/USD", "60", "0.4", { life: "one batch", sealed: true });
+  assert.equal(sold.state, "executed", JSON.stringify(sold));
+  const heights = new Set();
+  for (const [name, account] of accounts) {
+    const { fills } = await get(`accounts/${account}/fills`);
+    assert.equal(fills.length, 1, `${name}: ${JSON.stringify(fills)}`);
+    heights.add(fills[0].height);
+    const { orders } = await get(`accounts/${account}/orders`);
+    assert.equal(orders.length, 1, name);
+    const envelope = await get(`transactions/${orders[0].sealed_by}`);
+    assert.equal(envelope.outcome.became, "opened", name);
+    assert.deepEqual(envelope.inside.map((one) => one.id), [orders[0].id], name);
+    const order = await get(`transactions/${orders[0].id}`);
+    assert.deepEqual([order.account, order.sealed_by], [account, orders[0].sealed_by], name);
+  }
+  assert.deepEqual([...heights], [sold.height], "several batches");
+});
