@@ -112,7 +112,10 @@ export class Envelopes {
   }
 
   private async committee(): Promise<CommitteeKey> {
-    return committeeOf(await this.session.http.get<SealState>("/v1/seal"), this.session.http.server);
+    const state = await this.session.http.get<SealState>("/v1/seal");
+    // An envelope lasts for a few blocks: its end counts from the newest one.
+    this.payer.session.saw(state.height);
+    return committeeOf(state, this.session.http.server);
   }
 
   private enclosure({ network }: Limits, sequence: bigint): Enclosure {

@@ -140,7 +140,7 @@ export class Sender {
   private stops = 0;
 
   constructor(
-    private readonly session: Session,
+    readonly session: Session,
     readonly account: string,
     readonly key: Key,
     readonly store: Store,

@@ -152,6 +152,8 @@ class Envelopes:
     def _key(self) -> Flow[tuple[int, bytes]]:
         """The number and the bytes of the key in force."""
         body = yield from self._session.get("/v1/seal", lambda body: body)
+        # An envelope lasts for a few blocks: its end counts from the newest one.
+        self._payer.session.saw(int(body["height"]))
         if body["in_force"] is None:
             server = self._session.server
             raise SealError(
