@@ -1,9 +1,10 @@
-// Orders by the command line, Python, ccxt and TypeScript, all sealed, trade in one batch that no validator could read before
+// Orders by the command line, Python, ccxt, the page and TypeScript, all sealed, trade in one batch that no validator could read before
 // it was fixed. `make test-ways` starts two validators with a sealing key for it, and nobody else trades.
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
+import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -20,6 +21,7 @@ const KEYS = {
   Python: "0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d",
   ccxt: "0x5de4111afa1a4b94908f83103eb1f1706367c2e68ca870fc3fb9a804cdab365a",
   TypeScript: "0x7c852118294e51e653712a81e05800f419141751be58f605c371e15141b007a6",
+  page: "0x47e179ec197488593b187f80a00eb0da91f1b9d0b13f8733639f19c30a34926a",
   seller: "0x8b3a350cf5c34c9194ca85829a2df0ec3153be0318b5e2d3348e872092edffba",
 };
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
@@ -76,6 +78,44 @@ exchange.create_order("EUR/USD", "limit", "buy", ${AT.amount}, ${AT.price}, {"se
 exchange.close()`;
     await python(code, KEYS.ccxt);
     return new EthereumKey(KEYS.ccxt).address;
+  },
+  /** As a session key, which the page makes first: it signs the envelope, too. */
+  async page() {
+    const { chromium } = createRequire(here("../../web/package.json"))("playwright-core");
+    const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium";
+    const browser = await chromium.launch({ executablePath, args: ["--headless", "--no-sandbox", "--disable-gpu"] });
+    const { address } = new EthereumKey(KEYS.page);
+    try {
+      const page = await browser.newPage();
+      page.setDefaultTimeout(120_000);
+      const pick = async (option) => page.selectOption("#trader", { label: await page.locator("#trader option", { hasText: option }).first().innerText() });
+      await page.goto(`${SERVER}/#/account/${address}`);
+      await page.locator(".session-keys summary").click();
+      await pick("Public demo account 5");
+      await page.locator(".session-form .cap").nth(1).waitFor();
+      await page.getByLabel("The most of cap 1").fill("30");
+      await page.getByLabel("The most of cap 2").fill("20");
+      await page.fill("#session-hours", "12");
+      await page.fill("#session-passphrase", "a passphrase of a session");
+      await page.getByRole("button", { name: "Add key" }).click();
+      await page.locator(".session-keys tbody tr", { hasText: "in this browser" }).getByText("Live").waitFor();
+      await pick("Session key 0x");
+      await page.fill("#passphrase", "a passphrase of a session");
+      await page.click(".key-form button");
+      await page.getByText("A session key cannot add or revoke keys").waitFor();
+      await page.evaluate((to) => (location.hash = to), "#/market/EUR/USD");
+      // The switch is on where a key is in force.
+      await page.locator("#order-sealed:checked:enabled").waitFor();
+      await page.check("input[name=side][value=buy]", { force: true });
+      await page.fill("#order-amount", AT.amount);
+      await page.fill("#order-price", AT.price);
+      await page.locator(".preview", { hasText: "No node is asked" }).waitFor();
+      await page.click(".ticket .place");
+      await page.locator(".own-orders tbody tr", { hasText: "\u{1f512} sealed" }).getByText("rest", { exact: false }).first().waitFor();
+    } finally {
+      await browser.close();
+    }
+    return address;
   },
   async TypeScript() {
     const client = new Client(SERVER, { key: new EthereumKey(KEYS.TypeScript), payer: (await payer()).client });
