@@ -304,8 +304,8 @@ impl Wallet {
         Ok(())
     }
 
-    /// The highest number of a key's stored, held and sealed transactions, and a stored one of the same operation. Those
-    /// that took effect, and those that were refused and have ended, are removed.
+    /// The highest number of a key's stored, held and sealed transactions, and a stored one of the same operation.
+    /// Those that took effect, and those that were refused and have ended, are removed.
     fn stored(
         &self,
         pending: &Pending,

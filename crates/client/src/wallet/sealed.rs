@@ -57,8 +57,8 @@ impl Wallet {
     /// who trades, or another account of the same owner, which hides who trades.
     ///
     /// # Errors
-    /// [`ClientError::NoSealingKey`], [`ClientError::Unsealed`], [`ClientError::SentBefore`] of the envelope, or others;
-    /// then no order has an effect.
+    /// [`ClientError::NoSealingKey`], [`ClientError::Unsealed`], [`ClientError::SentBefore`] of the envelope, or
+    /// others; then no order has an effect.
     pub fn send_sealed(
         &self,
         trader: &Signatory,
