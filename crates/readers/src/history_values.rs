@@ -152,3 +152,38 @@ pub struct BalanceRow {
     /// The assets that the block may have changed.
     pub held: Vec<HeldUnits>,
 }
+
+#[cfg(test)]
+mod tests {
+    use ledger::Refusal;
+
+    use super::*;
+
+    /// An index that was written before envelopes is read on: only a sealed order has more bytes.
+    #[test]
+    fn the_bytes_of_a_plain_order_end_before_the_envelope() {
+        let plain = OrderRow {
+            time_ms: 1,
+            id: TransactionId::default(),
+            sequence: 2,
+            until: 3,
+            pair: Pair { sell: AssetId(0), buy: AssetId(1) },
+            limit: Price::ONE,
+            amount: 4,
+            life: Life::Rests,
+            client: ClientId::NONE,
+            replaces: None,
+            exact: None,
+            outcome: Outcome::Refused(Refusal::OVERDRAFT),
+            sealed_by: None,
+        };
+        let envelope = TransactionId::of("test", b"an envelope");
+        let sealed = OrderRow { sealed_by: Some(envelope), ..plain.clone() };
+        let [of_plain, of_sealed] = [&plain, &sealed].map(|row| borsh::to_vec(row).expect("memory"));
+        assert_eq!(of_sealed, [&of_plain[..], &envelope.0].concat());
+        assert_eq!(borsh::from_slice::<OrderRow>(&of_plain).expect("whole"), plain);
+        assert_eq!(borsh::from_slice::<OrderRow>(&of_sealed).expect("whole"), sealed);
+        assert!(borsh::from_slice::<OrderRow>(&of_sealed[..of_sealed.len() - 1]).is_err());
+        assert!(borsh::from_slice::<OrderRow>(&[&of_sealed[..], &[0]].concat()).is_err());
+    }
+}
