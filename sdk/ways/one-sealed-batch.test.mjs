@@ -11,6 +11,8 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { Client, Ed25519Key, EthereumKey, SealError } from "../typescript/dist/src/index.js";
+import { seal } from "../typescript/dist/src/sealing.js";
+import { fromHex, toHex } from "../typescript/dist/src/typed.js";
 
 const SERVER = process.env.WALRAS_HTTP;
 const WALRAS = process.env.WALRAS_BINARY;
@@ -164,4 +166,43 @@ test("sealed orders of every way in trade in one batch, each with the name of it
     assert.deepEqual([order.account, order.sealed_by], [account, orders[0].sealed_by], name);
   }
   assert.deepEqual([...heights], [sold.height], "several batches");
+});
+
+test("what is wrong in an envelope, or with it, has a name, and its sender pays", async () => {
+  await untilThereIsAKey();
+  const { key, client } = await payer();
+  const [{ chain, network }, state] = [await get("limits"), await get("seal")];
+  const committee = state.keys.find((one) => one.number === state.in_force);
+  const until = BigInt(state.height + 200);
+  const body = (sequence, operation) => ({ chain: BigInt(chain), account: key.address, sequence, until, operation });
+  const of = (sequence) => ({ network: fromHex(network), payer: fromHex(key.address), sequence });
+
+  async function bring(sequence, number, inside, spoil = false) {
+    const terms = { ...of(sequence), signer: fromHex(key.public), key: BigInt(number), until };
+    const { size, point, box } = seal(fromHex(committee.key), terms, inside.map((one) => one.bytes), crypto.getRandomValues(new Uint8Array(32)));
+    if (spoil) box[3] ^= 1;
+    const { bytes } = await key.sign(body(sequence, { kind: "Sealed", key: BigInt(number), size, point: toHex(point), sealed: toHex(box) }), network);
+    const headers = { "content-type": "application/octet-stream" };
+    const { id, outcome } = await (await fetch(`${SERVER}/v1/transactions?wait=committed`, { method: "POST", headers, body: bytes })).json();
+    return { outcome, inside: (await get(`transactions/${id}`)).inside ?? [] };
+  }
+
+  const offer = { kind: "CreateOffer", sell: 0, buy: 1, amount: 500_000n, limit: "4" };
+  const held = [
+    await key.signInside(body(1n, offer), of(9n)),
+    await key.sign(body(2n, offer), network),
+    await key.signInside(body(3n, offer), of(8n)),
+    await key.signInside(body(4n, { kind: "Pay", to: key.address, asset: 0, amount: 5n }), of(9n)),
+  ];
+  const opened = await bring(9n, committee.number, held);
+  assert.deepEqual(opened.outcome, { result: "sealed", became: "opened", operations: 4 });
+  assert.deepEqual(opened.inside.map(({ outcome }) => outcome.code ?? outcome.result), ["offered", "bad_signature", "bad_signature", "not_sealable"]);
+  assert.match(opened.inside[1].outcome.message, /signed as a plain transaction, which counts in no envelope/);
+  assert.match(opened.inside[2].outcome.message, /its signature is not for this envelope/);
+  const had = (await client.account()).balances.find(({ asset }) => asset === "USD").available;
+  assert.deepEqual((await bring(10n, committee.number, [], true)).outcome, { result: "sealed", became: "garbage", operations: 0 });
+  const left = (await client.account()).balances.find(({ asset }) => asset === "USD").available;
+  assert.ok(Number(left) < Number(had), "garbage pays");
+  assert.equal((await bring(11n, committee.number + 7, [])).outcome.code, "sealed_key");
+  assert.equal((await client.account()).balances.find(({ asset }) => asset === "USD").available, left, "what stays closed costs nothing");
 });

@@ -76,6 +76,9 @@ fn advice(fate: &Fate) -> Option<&'static str> {
              --server, or send it again unchanged with `walras wallet retry`, which is safe: it takes effect once. Do \
              not pay again before.",
         ),
+        Fate::Refused(body) if body.sealed_by.is_some() => Some(
+            "It used no number, and its bytes count in no other envelope. Remove the reason and give the command again.",
+        ),
         Fate::Refused(_) => Some(
             "It used no number, and everybody has its bytes: they may count until their last height. Remove the reason \
              and give the command again: it sends the same bytes, which count once.",
@@ -170,7 +173,8 @@ fn sealed(body: &TransactionBody, (became, operations, unpaid): (&str, u8, Optio
     match became {
         "opened" => {
             let orders: String = body.inside.iter().map(one).collect();
-            format!("the envelope is open and held {operations} orders{orders}")
+            let count = if operations == 1 { "one order".into() } else { format!("{operations} orders") };
+            format!("the envelope is open and held {count}{orders}")
         }
         "garbage" => "the envelope is open, has paid, and holds no signed orders: nothing else happened".into(),
         _ => format!("the envelope is open, and nothing in it counts: {}", unpaid.unwrap_or("it was not paid")),
