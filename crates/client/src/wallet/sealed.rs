@@ -22,11 +22,12 @@ use primitives::{Body, Enclosure, Height, Operation, Sequence, Transaction, Tran
 use sealing::{EnvelopeTerms, SealFault, SealedText, SealingKey, seal};
 
 use super::held::is_by;
-use super::{ENDED, Fate, Pending, RENUMBERED_MAX, Reservation, Signatory, Tell, Wallet, beside, is_number_taken};
+use super::{
+    ENDED, Fate, Pending, Progress, RENUMBERED_MAX, Reservation, Signatory, Tell, Wallet, beside, is_number_taken,
+};
 use crate::durable::write_durable;
 use crate::error::ClientError;
 use crate::hexadecimal::hex_bytes;
-use crate::wallet::Progress;
 
 /// Heights for which an envelope may be put into a block. The fewer, the less its first reader chooses.
 const ENVELOPE_LASTS: Height = 16;

@@ -9,6 +9,7 @@ use axum::response::{IntoResponse, Response};
 use primitives::{Address, Height, Superblock, Transaction};
 use serde::Deserialize;
 
+use super::sealed::{acted, acted_inside, enclosed};
 use super::{Api, PAGE, Page, parse, proof_bytes};
 use crate::json::{self, ErrorBody};
 use crate::kit::{Answered, Failure};
@@ -77,12 +78,12 @@ pub(super) async fn block(
         let native: Vec<&Transaction> = body.sub_blocks.iter().flat_map(|sub| &sub.native).collect();
         let (entries, next) = page.of(receipts.outcomes.len());
         let plain = native.iter().zip(&receipts.outcomes).skip(entries.start).take(entries.len());
-        let mut outcomes: Vec<_> = plain.map(|(one, (id, outcome))| api.acted(one, id, outcome, None)).collect();
+        let mut outcomes: Vec<_> = plain.map(|(one, (id, outcome))| acted(api, one, id, outcome, None)).collect();
         if entries.end > native.len() {
-            let enclosed = api.enclosed(&body, receipts);
+            let enclosed = enclosed(api, &body, receipts);
             let inside = enclosed.iter().skip(entries.start.saturating_sub(native.len()));
             let rest = entries.len() - outcomes.len();
-            outcomes.extend(inside.take(rest).map(|one| api.acted_inside(one, receipts)));
+            outcomes.extend(inside.take(rest).map(|one| acted_inside(api, one, receipts)));
         }
         Ok(Json(json::BlockDetail { block, outcomes, more: next.is_some(), next }))
     })

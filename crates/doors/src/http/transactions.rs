@@ -14,7 +14,7 @@ use serde::Deserialize;
 use sockets::NoTurn;
 
 use super::blocks::receipts;
-use super::sealed::FoundBody;
+use super::sealed::{FoundBody, transaction_of};
 use super::unsigned::{bytes_of_hex, whole, with_signature};
 use super::validators::certificate_of;
 use super::{Api, parse, proof_bytes};
@@ -104,7 +104,7 @@ impl Api {
             Some(Some(found)) => found,
         };
         let mut body = committed(id, found);
-        if let Some(found) = self.transaction_of(found.height, &id)? {
+        if let Some(found) = transaction_of(self, found.height, &id)? {
             let FoundBody { transaction: Transaction { body: of, .. }, sealed_by, inside } = found;
             body.account = Some(of.account.to_string());
             body.sequence = Some(of.sequence.to_string());
