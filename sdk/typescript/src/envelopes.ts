@@ -63,7 +63,7 @@ export class Envelopes {
       let inside: Signed[] = [];
       const make = async (limits: Limits, sequence: bigint, until: bigint) => {
         const within = this.enclosure(limits, sequence);
-        inside = await this.signed(limits, within, operations, places);
+        inside = await this.signed(limits, within, until, operations, places);
         return this.envelope(limits, committee, { sequence, until }, inside);
       };
       const { signed: envelope, isNew } = await this.payer.made(make, reference ?? null, ENVELOPE_LASTS, isEnvelope);
@@ -122,9 +122,10 @@ export class Envelopes {
     return { network: fromHex(network), payer: fromHex(this.payer.account), sequence };
   }
 
-  private signed({ chain }: Limits, within: Enclosure, operations: Operation[], places: Signed[]): Promise<Signed[]> {
+  /** The orders end with their envelope: whoever pays for it cannot bring them once more later. */
+  private signed({ chain }: Limits, within: Enclosure, until: bigint, operations: Operation[], places: Signed[]): Promise<Signed[]> {
     const { account, key } = this.trader;
-    const bodies: Body[] = places.map(({ sequence, until }, at) => ({ chain, account, sequence, until, operation: operations[at]! }));
+    const bodies: Body[] = places.map(({ sequence }, at) => ({ chain, account, sequence, until, operation: operations[at]! }));
     return Promise.all(bodies.map((body) => key.signInside!(body, within)));
   }
 

@@ -75,7 +75,7 @@ class Envelopes:
             inside: list[Signed] = []
 
             def make(limits: Limits, sequence: int, until: int, inside: list[Signed] = inside) -> Signed:
-                inside += self._signed(limits, sequence, operations, places)
+                inside += self._signed(limits, (sequence, until), operations, places)
                 return self._envelope(limits, (number, committee), (sequence, until), inside)
 
             envelope, is_new = yield from self._payer.made(make, reference, _LASTS, _is_envelope)
@@ -124,11 +124,13 @@ class Envelopes:
             raise SentBeforeError(self._session.server, signed.id, signed.until, fate.height)
 
     def _signed(
-        self, limits: Limits, sequence: int, operations: Sequence[Operation], places: list[Signed]
+        self, limits: Limits, numbers: tuple[int, int], operations: Sequence[Operation], places: list[Signed]
     ) -> list[Signed]:
-        trader, within = self._trader, self._enclosure(limits, sequence)
+        (sequence, until), trader = numbers, self._trader
+        within = self._enclosure(limits, sequence)
+        # They end with their envelope: whoever pays for it cannot bring them once more later.
         bodies = (
-            Body(limits.chain, trader.account, place.sequence, place.until, operation)
+            Body(limits.chain, trader.account, place.sequence, until, operation)
             for place, operation in zip(places, operations, strict=True)
         )
         return [trader.key.sign_inside(body, within) for body in bodies]
