@@ -144,13 +144,14 @@ test-described: ## What a node says of its interface, by validators, by requests
 	else echo "Node.js 20 and Python 3.10 are needed: the descriptions of the interface are not tested."; fi
 
 # It takes what the suites of the page, of Python, of Ethereum's libraries and of TypeScript install, so it comes after them.
-test-ways: python ## One order by the page, three clients, curl and a wallet, all filled in one batch
+test-ways: python ## One order by every way in, all filled in one batch; the same with sealed orders
 	@if [ "$(HAS_NODE)" = yes ] && [ "$(HAS_PYTHON)" = yes ] && command -v curl >/dev/null; then \
 	  $(MAKE) --no-print-directory --silent page $(CLIENTS)/node_modules/.ready $(TYPESCRIPT)/node_modules/.ready && \
 	  npm --prefix $(TYPESCRIPT) run --silent build && \
 	  $(VENV)/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps target/wheels/walras-*.whl && \
 	  $(if $(BUILT),,$(DEBUG) build --locked --quiet -p walras &&) \
-	  $(CLIENTS)/with-demo.sh --developer target/debug/walras node --test --test-reporter=spec ../ways/one-batch.test.mjs; \
+	  $(CLIENTS)/with-demo.sh --developer target/debug/walras node --test --test-reporter=spec ../ways/one-batch.test.mjs && \
+	  $(CLIENTS)/with-demo.sh --sealed target/debug/walras node --test --test-reporter=spec ../ways/one-sealed-batch.test.mjs; \
 	else echo "Node.js 20, Python 3.10 and curl are needed: one order by every way in is not tested."; fi
 
 # What the Python package is built and tested with; installed again when the list changes.

@@ -1,15 +1,23 @@
 #!/bin/sh
 # Starts a demo of one validator, runs a command against its door for Ethereum's tools, and stops it.
-# Usage: sdk/ethereum/with-demo.sh [--developer] path/to/walras command…
-# With --developer it is the demo for people who develop contracts.
-# The command finds its address in WALRAS_ETHEREUM, and that of the native interface in WALRAS_HTTP.
+# Usage: sdk/ethereum/with-demo.sh [--developer | --sealed] path/to/walras command…
+# With --developer it is the demo for people who develop contracts. With --sealed two validators make a sealing key, and nobody
+# trades.
+# The command finds its address in WALRAS_ETHEREUM, that of the native interface in WALRAS_HTTP, and the binary in
+# WALRAS_BINARY.
 set -eu
 
 kind="--validators 1 --traders 2 --rate 1 --interval-ms 50"
-if [ "${1:-}" = --developer ]; then
+case "${1:-}" in
+--developer)
     kind=$1
     shift
-fi
+    ;;
+--sealed)
+    kind="--validators 2 --seals --traders 2 --rate 0 --interval-ms 50"
+    shift
+    ;;
+esac
 walras=$(realpath "${1:?usage: with-demo.sh path/to/walras command…}")
 shift
 cd "$(dirname "$0")"
@@ -43,4 +51,4 @@ until [ -n "$(address)" ]; do
 done
 
 native() { sed -n 's|^Walras is running: \(http://[^ ,]*\).*|\1|p' "$log"; }
-WALRAS_ETHEREUM=$(address) WALRAS_HTTP=$(native) "$@"
+WALRAS_ETHEREUM=$(address) WALRAS_HTTP=$(native) WALRAS_BINARY=$walras "$@"

@@ -262,10 +262,17 @@ export function outcomeText(outcome: Outcome): string {
   if (outcome.result === "refused") return `Refused: ${outcome.message || outcome.code}`;
   if (outcome.result === "offered") return `Offer: ${why(outcome.why)}`;
   if (outcome.result === "exact") return exactEnd(outcome.why);
+  if (outcome.result === "sealed") return sealedEnd(outcome);
   if (outcome.result === "listed") return `Listed under the number ${outcome.number}`;
   if (outcome.result === "pooled") return `${outcome.shares} shares of the pool`;
   if (outcome.result === "replaced") return `Replaced: ${why(outcome.why)}`;
   return "Unknown outcome";
+}
+
+/** What became of an envelope. */
+function sealedEnd({ became, operations, message }: Extract<Outcome, { result: "sealed" }>): string {
+  if (became === "opened") return `Opened, held ${operations === 1 ? "one order" : `${operations} orders`}`;
+  return became === "garbage" ? "Opened and paid, held no signed orders" : `Opened, nothing in it counts: ${message ?? "it was not paid"}`;
 }
 
 /** A part of what an offer met in its batch, as people count its asset, what rests of it in its base; nothing for what is no offer. */

@@ -77,6 +77,9 @@ pub struct TransactionOutcome {
     pub operation: OperationBody,
     /// Outcome.
     pub outcome: OutcomeBody,
+    /// The envelope that held it, if one did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sealed_by: Option<String>,
 }
 
 /// A transaction that a wallet has not signed yet.
@@ -348,6 +351,12 @@ pub struct TransactionBody {
     /// The operation, likewise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operation: Option<OperationBody>,
+    /// The envelope that held it, if one did, likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sealed_by: Option<String>,
+    /// Of an envelope that paid: what it held, each with its outcome, likewise.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inside: Vec<TransactionOutcome>,
     /// Height of its block.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub height: Option<u64>,

@@ -99,6 +99,9 @@ pub struct PlacedOrderBody {
     pub bought: Option<String>,
     /// The last height that changed it.
     pub changed_height: u64,
+    /// The envelope that held it, if one did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sealed_by: Option<String>,
 }
 
 /// The definite answer about an order.

@@ -180,7 +180,7 @@ impl Room {
             log += bytes.len() as u64;
             store.append(at, &bytes)?;
             store.append_receipts(at, &borsh::to_vec(&receipts)?)?;
-            let mut all = rows_of(&block, &receipts);
+            let mut all = rows_of(&block, &receipts, &[]);
             all.extend(self.balances(&block, &receipts));
             rows.add(block.height, all)?;
         }
@@ -203,7 +203,7 @@ impl Room {
             let row = BalanceRow { time_ms: block.time_ms, state: block.height, held: held.collect() };
             Some(balance_row(&address, block.height, &row))
         };
-        touched(block, receipts, false).into_iter().filter_map(row).collect()
+        touched(block, receipts, &[], false).into_iter().filter_map(row).collect()
     }
 
     /// Makes contracts that write slots; how many there are.

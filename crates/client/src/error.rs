@@ -120,6 +120,20 @@ pub enum ClientError {
          unchanged"
     )]
     SentBefore(TransactionId),
+    /// There is no key to seal to.
+    #[error(
+        "{why}. Nothing was sent. Wait for a key, as {server}/v1/seal tells of it, or send the order plain: validators \
+         then see it before its batch"
+    )]
+    NoSealingKey {
+        /// The address of the node.
+        server: String,
+        /// Why there is none.
+        why: String,
+    },
+    /// What cannot be sealed.
+    #[error("{0}. Nothing was sent")]
+    Unsealed(String),
     /// Others that use the account were faster each time.
     #[error("others that use this account take every number first; nothing was done. Try again later")]
     NumbersTaken,

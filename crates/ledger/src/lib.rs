@@ -28,7 +28,7 @@ pub use block::{
     NextBatch, OpenedEnvelope, OpenedEnvelopes, OpenedOperation, OpeningRules, POLICY_SIGNATURES_PER_SUB_BLOCK,
     QUOTA_KINDS, Quota, QuotaKind, Quote, QuoteError, Reservations, ReserveError, SEAL_POSTS_PER_SUB_BLOCK,
     SESSION_ENDS_PER_SUB_BLOCK, STAKES_PER_SUB_BLOCK, Signatures, Stage, TYPED_DATA_PER_SUB_BLOCK, Unsealing,
-    are_envelopes_sound, envelopes_per_sub_block, freeze_ends, opened, quotas_of, spending,
+    are_envelopes_sound, enclosed, envelopes_per_sub_block, freeze_ends, opened, quotas_of, spending,
 };
 pub use places::accounts::{Account, Accounts, SHARDS, Shard};
 pub use places::assets::{CLOSED_RETURNS, Listings};

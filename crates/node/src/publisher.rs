@@ -59,7 +59,8 @@ pub(crate) fn publish_one(shared: &Shared, made: Made, consensus: Option<&InboxS
     shared.readers.bodies.insert(block.height, transactions, block.clone());
     shared.readers.receipts.insert(block.height, transactions, receipts.clone());
     let committed = Arc::new(CommittedBlock::new(&block, &applied, &ids, receipts_root, outline, stages_ms));
-    let transactions: Vec<&Transaction> = block.sub_blocks.iter().flat_map(|sub| &sub.native).collect();
+    let native = block.sub_blocks.iter().flat_map(|sub| &sub.native);
+    let transactions: Vec<&Transaction> = native.chain(applied.opened.iter().map(|one| &one.transaction)).collect();
     shared.readers.published.commit(&committed, &transactions, &receipts.receipts.contracts);
     shared.metrics.committed(&committed);
     shared.pool.lock().published(&committed);

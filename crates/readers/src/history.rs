@@ -14,10 +14,12 @@ use std::str::FromStr;
 
 use borsh::{BorshDeserialize, BorshSerialize};
 use ledger::contracts::OfferEvent;
-use ledger::{BlockReceipts, EndReason, EndedOffer, ExactOutcome, ExactReason, Fill, Outcome, Pair, Place};
+use ledger::{
+    BlockReceipts, EndReason, EndedOffer, ExactOutcome, ExactReason, Fill, OpenedOperation, Outcome, Pair, Place,
+};
 use primitives::{
     Address, AssetId, Body, ClientId, ExactSide, Height, Life, Operation, Price, Reference, Sequence, Superblock,
-    TransactionId,
+    Transaction, TransactionId,
 };
 
 pub use crate::history_values::{BalanceRow, FillRow, HeldUnits, OfferChange, OrderRow, TransferKind, TransferRow};
@@ -227,19 +229,46 @@ impl Rows {
 const ENDED_FROM: u32 = 1 << 30;
 const CANCELLED_BY_CONTRACT_FROM: u32 = 1 << 31;
 
-/// The rows of a block: orders, fills, ends and transfers. What lost against a copy of itself in the block
-/// ([`ledger::outcomes_by_id`]) is in none.
-pub fn rows_of(block: &Superblock, receipts: &BlockReceipts) -> Vec<HistoryRow> {
-    let (height, time_ms) = (block.height, block.time_ms);
-    let mut rows = Rows { height, rows: Vec::new() };
+/// A transaction of a block in which its account acts.
+pub struct ActedTransaction<'a> {
+    /// What it says.
+    pub body: &'a Body,
+    /// Its id; of an operation in an envelope the one that it has there.
+    pub id: TransactionId,
+    /// The outcome that counts of its id.
+    pub outcome: Outcome,
+    /// The envelope that held it.
+    pub sealed_by: Option<TransactionId>,
+}
+
+/// The transactions of a block, and behind them the operations in its envelopes ([`ledger::enclosed`]), each with its
+/// position. What lost against a copy of itself in the block ([`ledger::outcomes_by_id`]) is left out.
+pub fn acted<'a>(
+    block: &'a Superblock,
+    receipts: &'a BlockReceipts,
+    enclosed: &'a [OpenedOperation],
+) -> impl Iterator<Item = (u32, ActedTransaction<'a>)> {
     let counted: BTreeMap<TransactionId, Outcome> =
         ledger::outcomes_by_id(receipts.outcomes.iter().copied()).into_iter().collect();
-    let (mut seen, mut exacts) = (BTreeSet::new(), Vec::new());
-    let transactions = block.sub_blocks.iter().flat_map(|sub| &sub.native);
-    for (position, (transaction, (id, _))) in (0..).zip(transactions.zip(&receipts.outcomes)) {
-        let Some(outcome) = counted.get(id).filter(|_| seen.insert(*id)) else { continue };
-        let body = &transaction.body;
-        if let Some(order) = order_of(body, *id, time_ms, *outcome) {
+    let mut seen = BTreeSet::new();
+    let native = block.sub_blocks.iter().flat_map(|sub| &sub.native);
+    let plain = native.zip(&receipts.outcomes).map(|(one, (id, _))| (one, *id, None));
+    let sealed_by = |one: &OpenedOperation| receipts.outcomes.get(one.envelope as usize).map(|(id, _)| *id);
+    let sealed = enclosed.iter().map(move |one| (&one.transaction, one.id, sealed_by(one)));
+    (0..).zip(plain.chain(sealed)).filter_map(move |(position, (one, id, sealed_by)): (_, (&Transaction, _, _))| {
+        let outcome = *counted.get(&id).filter(|_| seen.insert(id))?;
+        Some((position, ActedTransaction { body: &one.body, id, outcome, sealed_by }))
+    })
+}
+
+/// The rows of a block: orders, fills, ends and transfers. `enclosed` is what its envelopes held.
+pub fn rows_of(block: &Superblock, receipts: &BlockReceipts, enclosed: &[OpenedOperation]) -> Vec<HistoryRow> {
+    let (height, time_ms) = (block.height, block.time_ms);
+    let mut rows = Rows { height, rows: Vec::new() };
+    let mut exacts = Vec::new();
+    for (position, one) in acted(block, receipts, enclosed) {
+        let body = one.body;
+        if let Some(order) = order_of(&one, time_ms) {
             rows.add(&body.account, Kind::ByNumber, &body.sequence.to_be_bytes(), position, &());
             if order.client != ClientId::NONE {
                 rows.add(&body.account, Kind::ByClient, &order.client.0, position, &());
@@ -249,8 +278,8 @@ pub fn rows_of(block: &Superblock, receipts: &BlockReceipts) -> Vec<HistoryRow> 
                 exacts.push(fill);
             }
         }
-        if *outcome == Outcome::Applied {
-            for (account, row) in transfers_of(body, *id, time_ms) {
+        if one.outcome == Outcome::Applied {
+            for (account, row) in transfers_of(body, one.id, time_ms) {
                 if let Some(reference) = &row.reference {
                     rows.add(&account, Kind::ByReference, &reference_key(reference), position, &());
                 }
@@ -283,7 +312,8 @@ fn exact_fill(account: Address, order: &OrderRow) -> Option<Fill> {
     Some(Fill { pair: order.pair, place, sold, bought, left: 0, returned })
 }
 
-fn order_of(body: &Body, id: TransactionId, time_ms: u64, outcome: Outcome) -> Option<OrderRow> {
+fn order_of(one: &ActedTransaction, time_ms: u64) -> Option<OrderRow> {
+    let &ActedTransaction { body, id, outcome, sealed_by } = one;
     let (pair, limit, amount) = match &body.operation {
         &Operation::CreateOffer { sell, buy, amount, limit, .. } => (Pair { sell, buy }, limit, amount),
         Operation::Replace(replace) => {
@@ -306,7 +336,21 @@ fn order_of(body: &Body, id: TransactionId, time_ms: u64, outcome: Outcome) -> O
         _ => return None,
     };
     let (sequence, until) = (body.sequence, body.until);
-    Some(OrderRow { time_ms, id, sequence, until, pair, limit, amount, life, client, replaces, exact, outcome })
+    Some(OrderRow {
+        time_ms,
+        id,
+        sequence,
+        until,
+        pair,
+        limit,
+        amount,
+        life,
+        client,
+        replaces,
+        exact,
+        outcome,
+        sealed_by,
+    })
 }
 
 /// The transfers of a transaction that took effect: each with the account whose history has it.
@@ -345,13 +389,15 @@ pub fn transfers_of(body: &Body, id: TransactionId, time_ms: u64) -> Vec<(Addres
 pub fn touched(
     block: &Superblock,
     receipts: &BlockReceipts,
+    enclosed: &[OpenedOperation],
     pays_out: bool,
 ) -> BTreeMap<Address, Option<BTreeSet<AssetId>>> {
     let mut known: BTreeMap<Address, BTreeSet<AssetId>> = BTreeMap::new();
     let mut note = |account: Address, assets: &[AssetId]| {
         known.entry(account).or_insert_with(|| BTreeSet::from([AssetId(0)])).extend(assets);
     };
-    for transaction in block.sub_blocks.iter().flat_map(|sub| &sub.native) {
+    let native = block.sub_blocks.iter().flat_map(|sub| &sub.native);
+    for transaction in native.chain(enclosed.iter().map(|one| &one.transaction)) {
         note(transaction.body.account, &[]);
         if transaction.body.operation.client().is_some() {
             let assets: Vec<AssetId> = transaction.body.operation.assets().into_iter().flatten().collect();

@@ -1,5 +1,7 @@
 //! What the rows of the history of accounts say.
 
+use std::io::{Read, Result, Write};
+
 use borsh::{BorshDeserialize, BorshSerialize};
 use ledger::{EndReason, Fill, Outcome, Pair};
 use primitives::{
@@ -33,6 +35,22 @@ pub struct OrderRow {
     pub exact: Option<(ExactSide, Amount, Amount)>,
     /// The outcome.
     pub outcome: Outcome,
+    /// The envelope that held it. The bytes of a plain order end before.
+    #[borsh(serialize_with = "write_tail", deserialize_with = "read_tail")]
+    pub sealed_by: Option<TransactionId>,
+}
+
+fn write_tail<W: Write>(id: &Option<TransactionId>, to: &mut W) -> Result<()> {
+    id.map_or(Ok(()), |id| id.serialize(to))
+}
+
+/// The id that the rest of the bytes is, if there is a rest.
+fn read_tail<R: Read>(from: &mut R) -> Result<Option<TransactionId>> {
+    let mut first = [0];
+    if from.read(&mut first)? == 0 {
+        return Ok(None);
+    }
+    TransactionId::deserialize_reader(&mut first.chain(from)).map(Some)
 }
 
 /// An execution of an offer or of an exact order. Of the latter the place's limit is that of its order, and what
@@ -133,4 +151,39 @@ pub struct BalanceRow {
     pub state: Height,
     /// The assets that the block may have changed.
     pub held: Vec<HeldUnits>,
+}
+
+#[cfg(test)]
+mod tests {
+    use ledger::Refusal;
+
+    use super::*;
+
+    /// An index that was written before envelopes is read on: only a sealed order has more bytes.
+    #[test]
+    fn the_bytes_of_a_plain_order_end_before_the_envelope() {
+        let plain = OrderRow {
+            time_ms: 1,
+            id: TransactionId::default(),
+            sequence: 2,
+            until: 3,
+            pair: Pair { sell: AssetId(0), buy: AssetId(1) },
+            limit: Price::ONE,
+            amount: 4,
+            life: Life::Rests,
+            client: ClientId::NONE,
+            replaces: None,
+            exact: None,
+            outcome: Outcome::Refused(Refusal::OVERDRAFT),
+            sealed_by: None,
+        };
+        let envelope = TransactionId::of("test", b"an envelope");
+        let sealed = OrderRow { sealed_by: Some(envelope), ..plain.clone() };
+        let [of_plain, of_sealed] = [&plain, &sealed].map(|row| borsh::to_vec(row).expect("memory"));
+        assert_eq!(of_sealed, [&of_plain[..], &envelope.0].concat());
+        assert_eq!(borsh::from_slice::<OrderRow>(&of_plain).expect("whole"), plain);
+        assert_eq!(borsh::from_slice::<OrderRow>(&of_sealed).expect("whole"), sealed);
+        assert!(borsh::from_slice::<OrderRow>(&of_sealed[..of_sealed.len() - 1]).is_err());
+        assert!(borsh::from_slice::<OrderRow>(&[&of_sealed[..], &[0]].concat()).is_err());
+    }
 }

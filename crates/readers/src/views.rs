@@ -43,7 +43,7 @@ pub struct BlockSummary {
     pub time_ms: u64,
     /// Validators whose sub-blocks are in it, in order.
     pub proposers: Vec<u32>,
-    /// Native transactions in the block.
+    /// Native transactions in the block, with the operations of its envelopes.
     pub transactions: usize,
     /// Number of transactions that took effect.
     pub applied: usize,
@@ -76,6 +76,9 @@ pub struct BatchSummary {
     pub report: Option<clearing::Report>,
 }
 
+/// An account that acted, its transaction, and the outcome.
+pub type ActedOutcome = (Address, TransactionId, Outcome);
+
 /// A committed block, as sent to the stream and to waiting clients.
 #[derive(Debug)]
 pub struct CommittedBlock {
@@ -83,8 +86,11 @@ pub struct CommittedBlock {
     pub summary: BlockSummary,
     /// Its batch.
     pub batch: Arc<BatchSummary>,
-    /// Each transaction's account, id and outcome, in the order of the block.
-    pub outcomes: Vec<(Address, TransactionId, Outcome)>,
+    /// Each transaction's account, id and outcome, in the order of the block, and behind them those of the operations
+    /// in its envelopes.
+    pub outcomes: Vec<ActedOutcome>,
+    /// Of a block of the archive: the ids and outcomes of the operations in its envelopes, which stay unread.
+    unread: Vec<(TransactionId, Outcome)>,
     /// Accounts that others paid.
     pub credited: HashSet<Address>,
     /// Settles of venues that counted.
@@ -151,7 +157,7 @@ impl Views {
         &self.ethereum
     }
 
-    /// Adds a committed block.
+    /// Adds a committed block. `transactions` are those of its outcomes.
     pub fn commit(&mut self, committed: &CommittedBlock, transactions: &[&Transaction], contracts: &ContractReceipts) {
         self.ethereum.add(contracts);
         for (transaction, (account, _, outcome)) in transactions.iter().zip(&committed.outcomes) {
@@ -235,7 +241,8 @@ impl Views {
     /// Adds a block of the archive, oldest first, without its effects on offers.
     pub fn remember(&mut self, committed: &CommittedBlock) {
         let height = committed.summary.height;
-        let outcomes = outcomes_by_id(committed.outcomes.iter().map(|(_, id, outcome)| (*id, *outcome)));
+        let own = committed.outcomes.iter().map(|(_, id, outcome)| (*id, *outcome));
+        let outcomes = outcomes_by_id(own.chain(committed.unread.iter().copied()));
         for (id, outcome) in &outcomes {
             // A copy rejected in a later block must not hide the transaction that took effect.
             let refused = outcome.refusal().is_some();
@@ -364,8 +371,9 @@ impl CommittedBlock {
         let outcomes = transactions
             .zip(ids)
             .zip(&applied.outcomes)
-            .map(|((transaction, id), outcome)| (transaction.body.account, *id, *outcome))
-            .collect();
+            .map(|((transaction, id), outcome)| (transaction.body.account, *id, *outcome));
+        let opened = applied.opened.iter().map(|one| (one.transaction.body.account, one.id, one.outcome));
+        let outcomes = (outcomes.chain(opened).collect(), Vec::new());
         let mut committed =
             CommittedBlock::from_parts(block, applied.block, outcomes, applied.batch.clone(), receipts_root);
         committed.summary.ethereum = executed(&applied.contracts);
@@ -376,10 +384,14 @@ impl CommittedBlock {
         committed
     }
 
-    /// The effects of an archived block.
+    /// The effects of an archived block. Its envelopes are not opened again.
     pub fn from_archive(block: &Superblock, receipts: BlockReceipts, receipts_root: Digest) -> CommittedBlock {
-        let accounts = block.sub_blocks.iter().flat_map(|sub| &sub.native).map(|t| t.body.account);
-        let outcomes = accounts.zip(receipts.outcomes).map(|(account, (id, outcome))| (account, id, outcome)).collect();
+        let accounts: Vec<Address> =
+            block.sub_blocks.iter().flat_map(|sub| &sub.native).map(|t| t.body.account).collect();
+        let mut own = receipts.outcomes;
+        let unread = own.split_off(accounts.len().min(own.len()));
+        let own = accounts.into_iter().zip(own).map(|(account, (id, outcome))| (account, id, outcome));
+        let outcomes = (own.collect(), unread);
         let ethereum = executed(&receipts.contracts);
         let mut committed = CommittedBlock::from_parts(block, receipts.block, outcomes, receipts.batch, receipts_root);
         committed.summary.ethereum = ethereum;
@@ -389,18 +401,19 @@ impl CommittedBlock {
     fn from_parts(
         block: &Superblock,
         digest: Digest,
-        outcomes: Vec<(Address, TransactionId, Outcome)>,
+        (outcomes, unread): (Vec<ActedOutcome>, Vec<(TransactionId, Outcome)>),
         batch: Batch,
         receipts_root: Digest,
     ) -> CommittedBlock {
+        let all = outcomes.iter().map(|(_, _, outcome)| outcome).chain(unread.iter().map(|(_, outcome)| outcome));
         let summary = BlockSummary {
             height: block.height,
             block: digest,
             parent: block.parent,
             time_ms: block.time_ms,
             proposers: block.sub_blocks.iter().map(|sub_block| sub_block.proposer).collect(),
-            transactions: outcomes.len(),
-            applied: outcomes.iter().filter(|(_, _, outcome)| outcome.refusal().is_none()).count(),
+            transactions: outcomes.len() + unread.len(),
+            applied: all.filter(|outcome| outcome.refusal().is_none()).count(),
             ethereum: 0,
             fills: batch.fills.len(),
             pairs: batch.trades.len(),
@@ -411,7 +424,7 @@ impl CommittedBlock {
         };
         let batch = Arc::new(BatchSummary { height: block.height, time_ms: block.time_ms, batch, report: None });
         let credited = paid(block, &outcomes);
-        CommittedBlock { summary, batch, outcomes, credited, settles: Vec::new(), outline: None }
+        CommittedBlock { summary, batch, outcomes, unread, credited, settles: Vec::new(), outline: None }
     }
 }
 

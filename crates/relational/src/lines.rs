@@ -42,7 +42,8 @@ fn add(
             let line = line.with(order.pair.sell.0).with(order.pair.buy.0).with(order.limit).with(order.amount);
             let client = Some(order.client).filter(|client| *client != ClientId::NONE);
             let line = line.with(order.life).with_some(client.map(|client| bytes(&client.0)));
-            line.with_some(order.replaces).with(outcome(&order.outcome)).end(row);
+            let line = line.with_some(order.replaces).with(outcome(&order.outcome));
+            line.with_some(order.sealed_by.map(|id| bytes(&id.0))).end(row);
         }
         HistoryEntry::Fill(fill) => {
             let (time, fill) = (time(fill.time_ms), fill.fill);

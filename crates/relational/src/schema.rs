@@ -26,6 +26,7 @@ CREATE TABLE IF NOT EXISTS {schema}.orders (
     replaces numeric(20), outcome text NOT NULL, row bytea NOT NULL,
     PRIMARY KEY (account, height, position)
 );
+ALTER TABLE {schema}.orders ADD COLUMN IF NOT EXISTS sealed_by bytea;
 CREATE INDEX IF NOT EXISTS orders_by_number ON {schema}.orders (account, number, height, position);
 CREATE INDEX IF NOT EXISTS orders_by_client ON {schema}.orders (account, client, height, position)
     WHERE client IS NOT NULL;
@@ -98,7 +99,7 @@ impl SqlTable {
         match self {
             SqlTable::Orders => {
                 "account, height, position, time_ms, id, number, until, sell, buy, limit_price, amount, life, client, \
-                 replaces, outcome, row"
+                 replaces, outcome, sealed_by, row"
             }
             SqlTable::Fills => {
                 "account, height, position, time_ms, offer, sell, buy, limit_price, sold, bought, rests, returned, row"

@@ -65,6 +65,7 @@ fn block(height: u64, orders: u32) -> Vec<HistoryRow> {
             replaces: (position == 1).then_some(9),
             exact: None,
             outcome: Outcome::Offered(met),
+            sealed_by: (position == 1).then_some(TransactionId::default()),
         };
         rows.push(row(&HistoryRange::orders(&account, whole), at, &order));
         rows.push(row(&HistoryRange::with_number(&account, number), at, &()));

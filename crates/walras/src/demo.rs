@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
-use ledger::{BlockReceipts, Genesis};
+use anyhow::{Context, ensure};
+use ledger::{BlockReceipts, Genesis, SealTerms};
 use primitives::{AssetId, Transaction, UNTIL_USUAL};
 use serde_json::json;
 use store::{Options, RealDisk};
@@ -39,6 +39,7 @@ const INTERVAL_MS: u64 = 500;
   walras demo --assets 50 --traders 2000 --rate 10000
   walras demo --edge                   # with 20 participants behind proxies, and a page of fairness
   walras demo --upgrade                # rules change by vote, and then a fee
+  walras demo --seals                  # orders may be sealed until their batch is fixed
   walras demo --developer              # a chain to develop contracts on, with anvil's methods
   walras demo --developer --fork amsterdam
 
@@ -63,6 +64,9 @@ pub struct Demo {
     /// act within two minutes, and a line tells of each step.
     #[arg(long, conflicts_with = "developer")]
     upgrade: bool,
+    /// Let the validators make a sealing key, so that orders can be sealed (`--sealed`). It takes at least two.
+    #[arg(long, conflicts_with = "developer")]
+    seals: bool,
     /// Where the page of fairness is; another port is used if this is not free.
     #[arg(long, default_value = "127.0.0.1:8090", requires = "edge")]
     edge_listen: SocketAddr,
@@ -151,7 +155,11 @@ impl Demo {
         say(format!("{} validators start, each a process of its own: a moment.", self.validators));
         let traders = Traders::new(self.traders as usize, self.assets as usize, self.seed);
         let genesis = genesis(&traders, self.assets as usize, self.validators.into());
-        let genesis = if self.upgrade { with_upgrade(genesis) } else { genesis };
+        let mut genesis = if self.upgrade { with_upgrade(genesis) } else { genesis };
+        if self.seals {
+            ensure!(self.validators > 1, "--seals: one validator alone reads everything; add --validators 2 or more");
+            genesis.seals = SealTerms::named("fewest");
+        }
         let stopped = stop_flag()?;
         let count = usize::from(self.validators);
         let interval_ms = self.interval_ms.unwrap_or(INTERVAL_MS);

@@ -110,6 +110,8 @@ export type PastOrder = {
   status: string;
   why: string | null;
   left: Units;
+  /** The envelope that held it, if one did. */
+  sealed_by?: string;
   /** In all of its fills; `bought` is null where these are too many. Nodes of earlier versions tell neither. */
   sold?: Units;
   bought?: Units | null;
@@ -334,6 +336,8 @@ export type Outcome =
   | { result: "pooled"; a: Units; b: Units; shares: string }
   | { result: "exact"; sold: Units; bought: Units; returned: Units; why: ExactWhy }
   | { result: "listed"; number: number }
+  /** An envelope; of an unpaid one why. Each operation in it has its own outcome. */
+  | { result: "sealed"; became: "opened" | "garbage" | "unpaid"; operations: number; code?: string; message?: string }
   | { result: "refused"; code: string; message: string };
 export type { OperationBody as Operation } from "./operations.js";
 export type IdOutcome = { id: string; outcome: Outcome };

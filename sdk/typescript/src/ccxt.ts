@@ -99,7 +99,7 @@ const row = ({ price, amount }: Level): [number, number] => [Number(price), Numb
 
 /** The life of an order and its reference, of ccxt's parameters. */
 function askedFor(params: Dict): OfferOptions {
-  const { clientOrderId, timeInForce, postOnly, ...rest } = params;
+  const { clientOrderId, timeInForce, postOnly, sealed, ...rest } = params;
   const inForce = timeInForce ?? "GTC";
   if (postOnly || inForce === "PO") throw new NotSupported("walras has no post-only order: all of a batch trade at one price, and none is the maker");
   if (inForce === "FOK") throw new NotSupported("walras has no FOK of a price: `client.exact` fills an amount whole or not at all");
@@ -107,7 +107,7 @@ function askedFor(params: Dict): OfferOptions {
   // What is off by default asks for nothing.
   const unknown = Object.keys(rest).filter((name) => rest[name] !== undefined && rest[name] !== null && rest[name] !== false);
   if (unknown.length > 0) throw new NotSupported(`walras has no ${unknown.join(", ")}: a limit order rests until it is filled or cancelled`);
-  return { ...(inForce === "IOC" ? { life: "one batch" as const } : {}), ...(clientOrderId === undefined ? {} : { reference: String(clientOrderId) }) };
+  return { ...(inForce === "IOC" ? { life: "one batch" as const } : {}), ...(sealed ? { sealed: true } : {}), ...(clientOrderId === undefined ? {} : { reference: String(clientOrderId) }) };
 }
 
 function positive(value: unknown, what: string): number {
@@ -167,14 +167,14 @@ export class walras extends Exchange {
       precisionMode: 4, // TICK_SIZE
       features: { spot: FEATURES },
       fees: { trading: { tierBased: false, percentage: true, maker: 0, taker: 0 } },
-      options: { keyType: "ethereum", network: undefined, patience: 60, slot: undefined, store: undefined, socket: undefined },
+      options: { keyType: "ethereum", network: undefined, patience: 60, slot: undefined, store: undefined, socket: undefined, payer: undefined, payerAccount: undefined, payerSlot: undefined },
     }) as Dict;
   }
 
   /** The client below: `client` is what ccxt calls a WebSocket. It knows more than ccxt asks for. */
   node(): Client {
     if (this.made) return this.made;
-    const { keyType, network, patience, slot, store, socket } = this.options as Dict;
+    const { keyType, network, patience, slot, store, socket, payer } = this.options as Dict;
     try {
       const kind = keyType === "ed25519" ? Ed25519Key : EthereumKey;
       const options: Options = {
@@ -186,10 +186,17 @@ export class walras extends Exchange {
         ...(store ? { store: store as NonNullable<Options["store"]> } : {}),
         ...(socket ? { socket: socket as NonNullable<Options["socket"]> } : {}),
       };
-      return (this.made = new Client(String(this.urls["api"]), options));
+      return (this.made = new Client(String(this.urls["api"]), { ...options, ...(payer ? { payer: this.payerOf(String(payer)) } : {}) }));
     } catch (error) {
       throw translated(error);
     }
+  }
+
+  /** Who signs and pays for the envelopes of `sealed` orders: an ed25519 key, of its own account or of a slot. */
+  private payerOf(seed: string): Client {
+    const { payerAccount: account, payerSlot: slot, network } = this.options as Dict;
+    const of = { ...(account ? { account: String(account) } : {}), ...(slot ? { slot: Number(slot) } : {}), ...(network ? { network: String(network) } : {}) };
+    return new Client(String(this.urls["api"]), { key: new Ed25519Key(seed), ...of });
   }
 
   private sender(): Client {
@@ -487,11 +494,11 @@ export class walras extends Exchange {
     return asked(async () => this.toldBy(await this.indexed(await this.numberOf(id))));
   }
 
-  override async cancelOrder(id: string, _symbol?: Str, _params: Dict = {}): Promise<Order> {
+  override async cancelOrder(id: string, _symbol?: Str, params: Dict = {}): Promise<Order> {
     await this.loadMarkets();
     return asked(async () => {
       const number = await this.numberOf(id);
-      const fate = await this.sender().cancel(number);
+      const fate = await this.sender().cancel(number, { sealed: Boolean(params["sealed"]) });
       return this.toldBy(await this.indexed(number, fate.height));
     });
   }

@@ -62,6 +62,10 @@ export function isProved(stated: Outcome, proved: Uint8Array | null): boolean {
     return proved[0] === 6 && [stated.a, stated.b, stated.shares].map(BigInt).every((units) => units === pooled.big(8));
   }
   if (stated.result === "listed") return proved[0] === 8 && stated.number === new Reader(proved.slice(1)).count(4);
+  if (stated.result === "sealed") {
+    const count = stated.became === "opened" ? proved[2] === stated.operations : true;
+    return proved[0] === 9 && proved[1] === ["opened", "garbage", "unpaid"].indexOf(stated.became) && count;
+  }
   if (stated.result === "exact") {
     const exact = new Reader(proved.slice(1));
     const units = [stated.sold, stated.bought, stated.returned].map(BigInt);

@@ -11,6 +11,7 @@ import { Feed, type Event } from "./feed.js";
 import { DisconnectGuard, type Ending } from "./guard.js";
 import { Holders } from "./holders.js";
 import { Http, type Fetch } from "./http.js";
+import type { Envelopes, Seal } from "./envelopes.js";
 import type { Ed25519Key, Key } from "./keys.js";
 import * as models from "./models.js";
 import { wouldFill } from "./placing.js";
@@ -45,6 +46,10 @@ export type Options = {
   /** For a node that asks for one. */
   token?: string;
   fetch?: Fetch;
+  /** Another client whose Ed25519 key signs and pays for the envelopes of `sealed` orders; by default this one's does. */
+  payer?: Client;
+  /** How texts are sealed: a page does it in a worker. */
+  seal?: Seal;
   /** Opens a WebSocket; needed in Node.js before version 22: `(url) => new WebSocket(url)` of the package `ws`. */
   socket?: (url: string) => Socket;
 };
@@ -260,7 +265,8 @@ export class Client {
     const [offer, exact, isForm] = [offerOf(purchase), exactOf(purchase), isFormOf(purchase)];
     checkSize(assets, quote.number, base.number, offer.amount, parseDecimal(offer.limit)!);
     const ask = (asked: typeof offer) => this.session.quoteOf(quote, base, asked);
-    const isExact = exact !== null && wouldFill(await ask(offer));
+    // Whoever is asked what the next batch would do with a sealed order knows it.
+    const isExact = !options.sealed && exact !== null && wouldFill(await ask(offer));
     const fate = await this.send(isExact ? exact : offer, { ...options, isForm });
     if (fate.outcome?.result !== "exact" || fate.outcome.why === "filled") return fate;
     const { reference } = options;
@@ -279,8 +285,10 @@ export class Client {
     return this.send({ ...operation, ...named(undefined, client) }, options);
   }
 
-  private async resting(offer: models.Offer | bigint): Promise<models.Offer> {
-    const found = typeof offer === "bigint" ? await this.session.offer(this.address, offer) : offer;
+  /** An offer; whoever seals asks for all of them, so that the node does not learn which is meant. */
+  private async resting(offer: models.Offer | bigint, { sealed = false }: SendOptions): Promise<models.Offer> {
+    const ask = async (id: bigint) => (sealed ? (await this.offers()).find((one) => one.id === id) : await this.session.offer(this.address, id));
+    const found = typeof offer === "bigint" ? await ask(offer) : offer;
     if (found) return found;
     const gone = `no offer ${String(offer)} of ${this.address} rests: it has traded, or was cancelled`;
     throw new NotFoundError(this.server, 404, "unknown_offer", gone);
@@ -292,7 +300,7 @@ export class Client {
    */
   async replace(offer: models.Offer | bigint, amount: Amount, price: Amount, options: SendOptions = {}): Promise<models.Fate> {
     const assets = await this.session.assets();
-    const found = await this.resting(offer);
+    const found = await this.resting(offer, options);
     const [sells, buys] = [assets.get(found.sell), assets.get(found.buy)];
     const limit = limitOf(price, sells, buys);
     checkSize(assets, sells.number, buys.number, sells.units(amount), limit);
@@ -304,7 +312,7 @@ export class Client {
   /** Cancels what rests of an own offer. */
   async cancel(offer: models.Offer | bigint, options: SendOptions = {}): Promise<models.Fate> {
     const assets = await this.session.assets();
-    const found = await this.resting(offer);
+    const found = await this.resting(offer, options);
     return this.send({ kind: "Cancel", offers: [placeOf(found, assets)] }, options);
   }
 
@@ -391,8 +399,17 @@ export class Client {
   }
 
   /** Signs any operation and sends it. */
-  send(operation: Operation, options: SendOptions = {}): Promise<models.Fate> {
-    return this.sender.send(operation, options);
+  async send(operation: Operation, options: SendOptions = {}): Promise<models.Fate> {
+    return options.sealed ? (await this.envelopes()).sendOne(operation, options) : this.sender.send(operation, options);
+  }
+  /** Sends orders in one envelope, at most 32: their fates, in order. */
+  async sendSealed(orders: Operation[], options: { wait?: boolean; reference?: string } = {}): Promise<models.Fate[]> {
+    return (await this.envelopes()).send(orders, options);
+  }
+  /** What seals is large, and most clients never do. */
+  private async envelopes(): Promise<Envelopes> {
+    const { Envelopes } = await import("./envelopes.js");
+    return new Envelopes(this.session, this.sender, (this.options.payer ?? this).sender, this.options.seal);
   }
   /** What became of a transaction. */
   async fate(id: string): Promise<models.Fate> {

@@ -86,6 +86,9 @@ export class TransactionRefusedError extends RefusedError {
   }
 }
 
+/** An order cannot be sealed. Nothing was sent: it never goes plain instead. */
+export class SealError extends ClientError {}
+
 /** A transaction can never take effect any more. */
 export class VoidError extends ClientError {
   constructor(

@@ -1,6 +1,7 @@
 /** What signs: keys of the ledger's own kind, keys of Ethereum wallets, and wallets of browsers. */
 import { ed25519 } from "@noble/curves/ed25519.js";
 import { secp256k1 } from "@noble/curves/secp256k1.js";
+import { sealedSigningBytes, sealedTypedData, type Enclosure } from "./enclosure.js";
 import { Signed, derived, signingBytes, structure, typedDataOf, type Body } from "./encoding.js";
 import { KeyError } from "./errors.js";
 import { addressOf, signTyped } from "./ethereum.js";
@@ -33,6 +34,8 @@ export interface Key {
   readonly public?: string;
   /** A body, signed for a network. */
   sign(body: Body, network: string): Promise<Signed>;
+  /** A body, signed for an envelope: the signature is valid nowhere else. A key without it seals nothing. */
+  signInside?(body: Body, within: Enclosure): Promise<Signed>;
   /** A login on the stream; a key without it has no channels of its own orders. */
   login?(terms: LoginTerms): Promise<LoginSignature>;
 }
@@ -56,6 +59,10 @@ export class Ed25519Key implements Key {
 
   async sign(body: Body, network: string): Promise<Signed> {
     return Signed.byKey(body, fromHex(this.public), ed25519.sign(signingBytes(body, network), this.#seed));
+  }
+
+  async signInside(body: Body, within: Enclosure): Promise<Signed> {
+    return Signed.byKey(body, fromHex(this.public), ed25519.sign(sealedSigningBytes(within, body), this.#seed));
   }
 
   /** The signature on `sessionPossessionBytes`, by which it agrees to be a session key. */
@@ -87,6 +94,10 @@ export class EthereumKey implements Key {
     return Signed.byWallet(body, network, fromHex(signTyped(this.#key, typedDataOf(body, network))));
   }
 
+  async signInside(body: Body, within: Enclosure): Promise<Signed> {
+    return Signed.byWallet(body, toHex(within.network), fromHex(signTyped(this.#key, sealedTypedData(within, body))));
+  }
+
   async login(terms: LoginTerms): Promise<LoginSignature> {
     return { signature: signTyped(this.#key, loginTyped(terms)) };
   }
@@ -111,6 +122,10 @@ export class WalletKey implements Key {
 
   async sign(body: Body, network: string): Promise<Signed> {
     return Signed.byWallet(body, network, fromHex(await this.signTyped(typedDataOf(body, network))));
+  }
+
+  async signInside(body: Body, within: Enclosure): Promise<Signed> {
+    return Signed.byWallet(body, toHex(within.network), fromHex(await this.signTyped(sealedTypedData(within, body))));
   }
 
   async login(terms: LoginTerms): Promise<LoginSignature> {

@@ -85,6 +85,8 @@ export type Outcome =
   | { result: "pooled"; a: string; b: string; shares: string }
   | { result: "exact"; sold: string; bought: string; returned: string; why: string }
   | { result: "listed"; number: number }
+  /** An envelope: `opened`, `garbage` or `unpaid`. */
+  | { result: "sealed"; why: string; code?: string; message?: string }
   | { result: "refused"; code: string; message: string };
 
 /**
@@ -325,6 +327,10 @@ export const outcome = (body: bodies.Outcome, assets: Assets, pair: [string, str
   if (body.result === "exact" && pair !== null) {
     const [sell, buy] = [assets.get(pair[0]), assets.get(pair[1])];
     return { ...body, sold: sell.amount(body.sold), bought: buy.amount(body.bought), returned: sell.amount(body.returned) };
+  }
+  if (body.result === "sealed") {
+    const { became: why, code, message } = body;
+    return { result: "sealed", why, ...(code === undefined ? {} : { code }), ...(message === undefined ? {} : { message }) };
   }
   if (body.result !== "offered" && body.result !== "replaced") return body;
   if (pair === null) return { result: body.result, why: body.why };

@@ -16,7 +16,7 @@
  * later end (of two bodies with one number the one that ends later counts), and the same operation, asked for again, is sent
  * as the same bytes.
  */
-import { encodeOperation, type Life, type Operation, type Signed } from "./encoding.js";
+import { Signed, encodeOperation, type Life, type Operation } from "./encoding.js";
 import {
   BusyError,
   ClientError,
@@ -34,7 +34,7 @@ import { fateOf, fateOfNumber, told, type TransactionBody } from "./fate.js";
 import { pause } from "./http.js";
 import type { Key } from "./keys.js";
 import type { Account, Fate, SessionKey } from "./models.js";
-import type { Session } from "./session.js";
+import type { Limits, Session } from "./session.js";
 import type { Store } from "./store.js";
 import { toHex } from "./typed.js";
 
@@ -50,7 +50,7 @@ const NUMBER_REFUSED = [...NUMBER_GONE, "sequence_conflict", "duplicate"];
 const WAITS = ["sequence_conflict", "sequence_too_far", "over_quota", "duplicate"];
 
 /** Another transaction has the number: this one can never count. */
-class NumberGone extends Error {}
+export class NumberGone extends Error {}
 
 const largest = (values: bigint[]): bigint => values.reduce((most, value) => (value > most ? value : most), 0n);
 
@@ -104,14 +104,23 @@ export class Numbers {
  * `kept` is told of each transaction that is signed for the operation, before that is sent. `isForm` says which encoded operations
  * mean the same: if one of them was sent for the reference, or without a result, that one counts.
  */
-export type SendOptions = { reference?: string; wait?: boolean; kept?: (signed: Signed) => Promise<void>; isForm?: IsForm };
+export type SendOptions = {
+  reference?: string;
+  wait?: boolean;
+  kept?: (signed: Signed) => Promise<void>;
+  isForm?: IsForm;
+  /** Of orders: it goes in an envelope, see `envelopes.ts`; a `SealError` says why one cannot, and nothing is sent then. */
+  sealed?: boolean;
+};
 type IsForm = (operation: Uint8Array) => boolean;
 /** Of an offer: what becomes of the part that is not sold at once, and what its client calls it. */
 export type OfferOptions = SendOptions & { life?: Life; client?: string };
 
 type Taken = { signed: Signed; isNew: boolean };
 /** For how many blocks a transaction may count, and whether it is stored to be sent from here. */
-type How = { lasts: number; isStored: boolean; isForm: IsForm };
+type How = { lasts: number; isStored: boolean; isForm: IsForm; repeats?: boolean };
+/** Makes a transaction of a number and an end. */
+type Make = (limits: Limits, sequence: bigint, until: bigint) => Promise<Signed>;
 
 function sameAs(operation: Operation): IsForm {
   const encoded = toHex(encodeOperation(operation));
@@ -131,9 +140,9 @@ export class Sender {
   private stops = 0;
 
   constructor(
-    private readonly session: Session,
+    readonly session: Session,
     readonly account: string,
-    private readonly key: Key,
+    readonly key: Key,
     readonly store: Store,
     private readonly patienceMs: number,
     private readonly lasts: number,
@@ -199,15 +208,50 @@ export class Sender {
    * does not send it.
    */
   async hold(operation: Operation, lasts: number): Promise<Signed> {
-    return (await this.signNumbered(operation, null, { lasts, isStored: false, isForm: () => false })).signed;
+    return (await this.signNumbered(this.plain(operation), null, { lasts, isStored: false, isForm: () => false })).signed;
   }
 
   /** Signs an operation under a free number and stores it; or finds the one that the reference names, which is not new. */
   sign(operation: Operation, reference: string | null, isForm?: IsForm): Promise<Taken> {
-    return this.signNumbered(operation, reference, { lasts: this.lasts, isStored: true, isForm: isForm ?? sameAs(operation) });
+    return this.signNumbered(this.plain(operation), reference, { lasts: this.lasts, isStored: true, isForm: isForm ?? sameAs(operation), repeats: true });
   }
 
-  private async signNumbered(operation: Operation, reference: string | null, how: How): Promise<Taken> {
+  private plain(operation: Operation): Make {
+    return ({ chain, network }, sequence, until) => this.key.sign({ chain, account: this.account, sequence, until, operation }, network);
+  }
+
+  /** A number and an end that nothing else takes, on a transaction that nobody has signed. */
+  async number(): Promise<Signed> {
+    const unsigned: Make = async ({ chain }, sequence, until) => {
+      const operation: Operation = { kind: "Cancel", offers: [] };
+      return Signed.byKey({ chain, account: this.account, sequence, until, operation }, new Uint8Array(32), new Uint8Array(64));
+    };
+    return (await this.signNumbered(unsigned, null, { lasts: this.lasts, isStored: false, isForm: () => false })).signed;
+  }
+
+  /** As `sign`, of a transaction that is made for its number. */
+  made(make: Make, reference: string | null, lasts: number, isForm: IsForm): Promise<Taken> {
+    return this.signNumbered(make, reference, { lasts, isStored: true, isForm });
+  }
+
+  /** Stored transactions of this form whose results no call has told. */
+  async untold(isForm: IsForm): Promise<Signed[]> {
+    this.doubtful ??= new Set((await this.store.all()).map((one) => one.id));
+    const stored = await Promise.all([...this.doubtful].map((id) => this.store.get(id)));
+    return stored.filter((one): one is Signed => one !== null && isForm(one.operation) && this.signs(one));
+  }
+
+  /** The fate of a stored transaction; one that is final is no longer stored. */
+  async lookUp(signed: Signed): Promise<Fate> {
+    const fate = await fateOf(this.session, signed.id, signed);
+    if (fate.state === "executed" || fate.state === "void") {
+      this.doubtful?.delete(signed.id);
+      await this.store.forget(signed.id);
+    }
+    return fate;
+  }
+
+  private async signNumbered(make: Make, reference: string | null, how: How): Promise<Taken> {
     const limits = await this.session.limits();
     this.numbers.window = limits.sequenceWindow;
     await this.checkNetwork(limits.network);
@@ -215,7 +259,7 @@ export class Sender {
     let taken: Taken | null = null;
     while (taken === null) {
       // While others wait, the node may be asked: a browser has one thread.
-      taken = await this.store.reserved(() => this.take(operation, reference, limits, how));
+      taken = await this.store.reserved(() => this.take(make, reference, limits, how));
       if (taken !== null) break;
       if (performance.now() - begun > this.patienceMs) {
         throw new NumbersError(
@@ -237,7 +281,7 @@ export class Sender {
     }
   }
 
-  private async take(operation: Operation, reference: string | null, limits: { chain: bigint; network: string }, { lasts, isStored, isForm }: How): Promise<Taken | null> {
+  private async take(make: Make, reference: string | null, limits: Limits, { lasts, isStored, isForm, repeats = false }: How): Promise<Taken | null> {
     const known = reference === null ? null : await this.store.referenced(reference);
     if (known) {
       if (isForm(known.operation) && this.signs(known)) return { signed: known, isNew: false };
@@ -245,7 +289,7 @@ export class Sender {
     }
     if (!this.numbers.isKnown) await this.clearTorn();
     const stored = (await this.store.all()).filter((one) => this.signs(one));
-    const before = reference === null && isStored ? await this.sentBefore(isForm) : null;
+    const before = reference === null && repeats ? await this.sentBefore(isForm) : null;
     if (before) return { signed: before, isNew: false };
     if (stored.length > STORED_MANY) await this.settle();
     if (!this.numbers.isKnown) await this.waitUntilCaughtUp();
@@ -262,9 +306,9 @@ export class Sender {
     if (!taken) return null;
     const ends = BigInt((await this.session.height()) + lasts - Math.floor(Math.random() * (lasts / 4 + 1)));
     const until = largest([ends, taken.least]);
-    const body = { chain: limits.chain, account: this.account, sequence: taken.sequence, until, operation };
-    const signed = await this.key.sign(body, limits.network).catch((error: unknown) => {
-      this.numbers.release(body.sequence, 0n);
+    const { sequence } = taken;
+    const signed = await make(limits, sequence, until).catch((error: unknown) => {
+      this.numbers.release(sequence, 0n);
       throw error;
     });
     if (isStored) await this.store.keep(signed, reference);

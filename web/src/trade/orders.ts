@@ -11,6 +11,7 @@ import { ApiError, get, getIfThere, path, post } from "../api";
 import type { Trader } from "./keys";
 import { checkStatus, remedy } from "../words";
 import type { Plan } from "@walras/client/placing";
+import { sealed } from "./sealed";
 import { Told } from "./told";
 
 export type OrderState =
@@ -32,6 +33,10 @@ export type KeptOrder = {
   state: OrderState;
   /** The offer whose place it takes. */
   replaces?: string;
+  /** The envelope that holds it; its bytes are what is sent. */
+  envelope?: string;
+  /** Whether the node has answered that it has the envelope. */
+  taken?: boolean;
 } & Asks;
 /** What an order asks for: a limit order, or one for an exact amount. */
 type Asks = { kind?: "limit"; order: Order; terms: Terms } | { kind: "exact"; order: Order; terms: ExactTerms };
@@ -174,24 +179,25 @@ export class OrderBook {
   }
 
   /** Signs and sends an order. It stays in the list whatever becomes of the answer. */
-  place(trader: Trader, plan: Plan, assets: Map<string, Asset>, height: number): Promise<KeptOrder> {
+  place(trader: Trader, plan: Plan, assets: Map<string, Asset>, height: number, isSealed = false): Promise<KeptOrder> {
     const { kind, order, terms } = plan;
     const operation = kind === "exact" ? { type: "exact", ...terms } : { type: "create_offer", ...terms, life: plan.life };
-    return this.ask(trader, operation, { kind, order, terms } as Asks, assets, height);
+    return this.ask(trader, operation, { kind, order, terms } as Asks, assets, height, isSealed);
   }
 
   /** Puts an order in the place of an offer, whose rest goes into it. */
-  async replace(trader: Trader, offer: Offer, { order, terms, life }: Extract<Plan, { kind: "limit" }>, assets: Map<string, Asset>, height: number): Promise<KeptOrder> {
+  async replace(trader: Trader, offer: Offer, { order, terms, life }: Extract<Plan, { kind: "limit" }>, assets: Map<string, Asset>, height: number, isSealed = false): Promise<KeptOrder> {
     const old = { old_limit: offer.limit, offer: offer.id, remains: offer.amount };
-    const placed = await this.ask(trader, { type: "replace", ...terms, ...old, life }, { kind: "limit", order, terms }, assets, height);
+    const placed = await this.ask(trader, { type: "replace", ...terms, ...old, life }, { kind: "limit", order, terms }, assets, height, isSealed);
     placed.replaces = offer.id;
     this.keep();
     return placed;
   }
 
-  private async ask(trader: Trader, operation: Asked, asks: Asks, assets: Map<string, Asset>, height: number): Promise<KeptOrder> {
-    const { transaction, signature, sequence, until } = await signed(trader, { ...operation, client: NO_CLIENT }, assets, height);
-    const placed: KeptOrder = { id: null, sequence, until, placed_ms: Date.now(), ...asks, transaction, signature, state: { is: "sent" } };
+  private async ask(trader: Trader, operation: Asked, asks: Asks, assets: Map<string, Asset>, height: number, isSealed: boolean): Promise<KeptOrder> {
+    const named = { ...operation, client: NO_CLIENT };
+    const made = isSealed ? await sealed(trader, operationOf(named, assets)) : await signed(trader, named, assets, height);
+    const placed: KeptOrder = { id: null, placed_ms: Date.now(), ...asks, ...made, state: { is: "sent" } };
     this.orders = [placed, ...this.orders];
     this.keep();
     await this.send(placed);
@@ -202,7 +208,9 @@ export class OrderBook {
   async send(order: KeptOrder): Promise<void> {
     try {
       const answer = await post<{ id: string }>("transactions", { transaction: order.transaction, signature: order.signature });
-      order.id = answer.id;
+      // What was sealed has an id of its own in its envelope.
+      order.id ??= answer.id;
+      order.taken = true;
     } catch (error) {
       // Without an answer nobody knows: the order is sent again with the next look.
       if (!(error instanceof ApiError) || error.status === 0 || error.status >= 500 || error.status === 429) throw error;
@@ -230,7 +238,7 @@ export class OrderBook {
   /** Looks what became of the orders that have been sent; `height` is the node's. */
   async look(height: number, signal: AbortSignal): Promise<void> {
     for (const order of this.orders.filter((order) => order.state.is === "sent")) {
-      if (order.id === null) await this.send(order);
+      if (order.id === null || (order.envelope !== undefined && !order.taken)) await this.send(order);
       if (order.id === null) continue;
       const state = await stateOf(order, height, signal);
       if (state) order.state = state;
@@ -246,6 +254,15 @@ export class OrderBook {
 
 /** Units that an order may sell. */
 export const lockedOf = (asks: Asks): string => (asks.kind === "exact" ? lockedBy(asks.terms) : asks.terms.amount);
+
+/** Why nothing counts of an envelope that a block has; null as long as none has it. */
+async function unopened(envelope: string, signal: AbortSignal): Promise<string | null> {
+  const status = await getIfThere<TransactionStatus>(path("transactions", envelope), signal);
+  if (status?.status !== "committed") return null;
+  const { outcome } = status;
+  if (outcome.result === "refused") return remedy(outcome.code, outcome.message);
+  return outcome.result === "sealed" && outcome.became !== "opened" ? (outcome.message ?? "the envelope held no order") : null;
+}
 
 async function stateOf(order: KeptOrder, height: number, signal: AbortSignal): Promise<OrderState | null> {
   try {
@@ -264,6 +281,8 @@ async function stateOf(order: KeptOrder, height: number, signal: AbortSignal): P
   } catch (error) {
     if (!(error instanceof ApiError) || error.status !== 404) throw error;
     if (error.code === "refused") return { is: "refused", why: error.message };
+    const why = order.envelope === undefined ? null : await unopened(order.envelope, signal);
+    if (why !== null) return { is: "refused", why };
     // No block above `until` can contain it.
     return height > Number(order.until) ? { is: "void" } : null;
   }

@@ -12,7 +12,7 @@ import { facts, h, notice, panel } from "../dom";
 import type { Live } from "../live";
 import { refresh } from "../refresh";
 import { href } from "../router";
-import { table, type Column } from "../table";
+import { table, type Cell, type Column } from "../table";
 import { described, orderText, restText } from "../trade/placing";
 import { brief, clock, count, dateAndClock, exactAdvice, orderEnd, orderName, placedBy, tells } from "../words";
 import { askedCell, marketCell, priceCell, sideCell } from "./order-cells";
@@ -195,10 +195,15 @@ function ordersTable(live: Live, open: (number: string) => void) {
       { name: "Rests", class: "number wide", cell: (o) => (o.left === "0" ? "–" : restText(o.left, o, live.assets)) },
       { name: "State", cell: (o) => ({ text: orderEnd(o.status, o.why, Boolean(o.exact)), href: href.transaction(o.id) }) },
       { name: "By", class: "wide", cell: (o) => placedBy(o.sequence) },
+      { name: "Before its batch", class: "wide", cell: (o) => sealedCell(o) },
       { name: "Story", cell: (o) => opener(o.id, o.sequence) },
     ],
   });
 }
+
+/** Whether anybody could read an order before its batch was fixed. */
+const sealedCell = ({ sealed_by }: PastOrder): Cell =>
+  sealed_by === undefined ? "public" : { text: "\u{1f512} sealed", title: `Nobody read it before its batch was fixed: envelope ${sealed_by}`, href: href.transaction(sealed_by) };
 
 function fillsTable(live: Live, open: (number: string) => void) {
   const opener = openers(open);

@@ -69,11 +69,11 @@ export function ordersTable(live: Live, base: string, quote: string, acts: Acts)
   }
 
   /** As it was placed. What an earlier page kept has a bound in place of the price. */
-  function placedWords({ order, kind, terms, sequence }: KeptOrder): string {
+  function placedWords({ order, kind, terms, sequence, envelope }: KeptOrder): string {
     const isExact = kind === "exact";
     const asked = isExact ? { ...terms, amount: lockedOf({ kind, order, terms }), limit: "1", exact: terms } : terms;
     const told = order.price === undefined ? described(asked, live.assets, base) : order;
-    return told ? `${orderText({ ...told, isExact })}${bySession(sequence)}` : "–";
+    return told ? `${orderText({ ...told, isExact })}${bySession(sequence)}${envelope === undefined ? "" : ", \u{1f512} sealed"}` : "–";
   }
 
   function state({ placed, offer }: Row) {
@@ -84,7 +84,7 @@ export function ordersTable(live: Live, base: string, quote: string, acts: Acts)
     const to = placed.id === null ? {} : { href: href.transaction(placed.id) };
     switch (is.is) {
       case "sent":
-        return { text: left ?? "Sent, not yet in a block" };
+        return { text: left ?? (placed.envelope === undefined ? "Sent, not yet in a block" : "Sent sealed, not yet in a block") };
       case "refused":
         return { text: `Refused: ${is.why}` };
       case "void":

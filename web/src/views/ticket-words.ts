@@ -33,6 +33,13 @@ export function planWords(plan: Plan, terms: Terms, quote: Quote | null, assets:
   return `If nothing else came, the next batch would fill ${(100 * filled.share).toPrecision(3)}\u202f% of it, at ${price}. The rest would ${rest}.${more}`;
 }
 
+/** Of a sealed order nobody is asked what the next batch would do with it: who is asked knows it. */
+export function sealedPlanWords(plan: Plan): string {
+  const { kind, order } = plan;
+  const rest = plan.kind === "exact" ? "The whole amount trades in its batch, or nothing does." : plan.life === "rests" ? "What its batch does not fill waits in the book, where everybody sees it." : "What its batch does not fill returns.";
+  return `${orderText({ ...order, isExact: kind === "exact" })}. No node is asked what the batch would do with it. ${rest}`;
+}
+
 function exactWords(order: Order, filled: { share: number; price: number } | null, exact: Quote | null): string {
   const verb = order.side === "buy" ? { does: "buy", other: "pay", bound: "at most" } : { does: "sell", other: "get", bound: "at least" };
   const does = `You ${verb.does} exactly ${plain(order.amount)} ${order.base} in the next batch and ${verb.other} ${verb.bound} ${cost(order)} ${order.quote}, or nothing happens.`;

@@ -1,7 +1,8 @@
 /** Orders from the page: who trades, the order with a look at what it would do, and what became of earlier ones. */
 import { parseDecimal, plainText, roundSignificant } from "@walras/client/decimal";
 import type { Balance, Book, Offer, Quote } from "@walras/client/bodies";
-import { get, path } from "../api";
+import type { SealState } from "@walras/client/committee-key";
+import { get, getIfThere, path } from "../api";
 import { h, notice, panel, setText, spending } from "../dom";
 import type { Live } from "../live";
 import { refresh } from "../refresh";
@@ -10,13 +11,14 @@ import { PRICE_DIGITS, insteadPrice, marketLimit, planOf, wouldFill, type OrderL
 import { termsOf, type ExactTerms, type Order, type Side, type Terms } from "@walras/client/terms";
 import type { Trader } from "../trade/keys";
 import { OrderBook, holdings } from "../trade/orders";
+import { sealingOf } from "../trade/sealed";
 import { amountText, described, sideWord } from "../trade/placing";
 import { current, onChoice } from "../trade/session";
 import { Told } from "../trade/told";
 import { explain, orderName, tells } from "../words";
 import { standings } from "./controls";
 import { ordersTable, whole } from "./own-orders";
-import { emptyWords, partOf, planWords } from "./ticket-words";
+import { emptyWords, partOf, planWords, sealedPlanWords } from "./ticket-words";
 import { traderChoice } from "./trader";
 
 const PAUSE_MS = 1_000;
@@ -50,6 +52,9 @@ export function ticketPanels(live: Live, base: string, quote: string, holds: (ba
   const percents = h("div", { class: "percents", role: "group", "aria-label": "Part of what is available" }, ...PERCENTS.map((part) => h("button", { type: "button", click: () => takePart(part) }, `${part}\u202f%`)));
   const life = h("select", { id: "order-life", change: rewritten }, ...LIVES.map(([value, text]) => h("option", { value }, text)));
   const lifeRow = h("div", { class: "field" }, h("label", { for: "order-life" }, "Lasts"), life);
+  const sealedBox = h("input", { type: "checkbox", id: "order-sealed", checked: true, change: rewritten });
+  const sealedWords = h("p", { class: "quiet sealed-words" });
+  const sealedRow = h("div", { class: "field sealed", hidden: true }, h("label", { for: "order-sealed" }, sealedBox, " \u{1f512} Sealed"), sealedWords);
   const preview = h("p", { class: "preview quiet", "aria-live": "polite" });
   const instead = h("button", { type: "button", class: "plain", hidden: true, click: takeInstead });
   const button = h("button", { type: "submit", class: "place" }, "Buy");
@@ -58,7 +63,7 @@ export function ticketPanels(live: Live, base: string, quote: string, holds: (ba
   const choices = (legend: string, ...labels: HTMLElement[]) => h("fieldset", { class: "choice" }, h("legend", { class: "unseen" }, legend), ...labels);
   const sides = choices("Side", radio("side", "buy", "Buy"), radio("side", "sell", "Sell"));
   const kinds = choices("Kind of order", radio("kind", "limit", "Limit"), radio("kind", "market", "Market"));
-  const form = h("form", { class: "ticket", submit: place }, h("div", { class: "choices" }, sides, kinds), replacing, amount.element, percents, price.element, lifeRow, preview, instead, button);
+  const form = h("form", { class: "ticket", submit: place }, h("div", { class: "choices" }, sides, kinds), replacing, amount.element, percents, price.element, lifeRow, sealedRow, preview, instead, button);
   const orders = ordersTable(live, base, quote, { cancel: (row) => void cancel([row]), replace: replaceOffer, again });
   const all = h("button", { type: "button", class: "plain", hidden: true, click: () => void cancel(orders.resting()) }, "Cancel all");
   const standing = standings(live);
@@ -66,6 +71,7 @@ export function ticketPanels(live: Live, base: string, quote: string, holds: (ba
   const history = h("a", { href: href.accounts, hidden: true, class: "more", "data-history": "" }, "All orders, fills and transfers");
   const ownPanel = panel("Your orders", { class: "own-orders", aside: h("span", { class: "asides" }, all, history) }, orders.element);
   let limits: Limits | null = null;
+  let sealing: SealState | null = null;
   let own: OrderBook | null = null;
   let available = new Map<string, string>();
   let book: Book | null = null;
@@ -92,6 +98,8 @@ export function ticketPanels(live: Live, base: string, quote: string, holds: (ba
   const chosen = (name: "side" | "kind") => form.querySelector<HTMLInputElement>(`input[name=${name}]:checked`)?.value;
   const side = (): Side => (chosen("side") === "sell" ? "sell" : "buy");
   const isMarket = () => chosen("kind") === "market";
+  /** Whether the next order goes in an envelope: then the node is asked nothing about it. */
+  const isSealed = () => sealedBox.checked && sealingOf(sealing, current())?.can === true;
   const lasts = (): OrderLife => (isMarket() ? "one batch" : (life.value as OrderLife));
 
   function written(): Order {
@@ -125,6 +133,7 @@ export function ticketPanels(live: Live, base: string, quote: string, holds: (ba
     const trader = current();
     if (!trader) return (holds(null), standing.show(null, []), orders.show([], []));
     const kept = await ownOf(trader.address);
+    sealing = await getIfThere<SealState>("seal", signal);
     const seen = live.height;
     // In this order: an offer that the look finds placed is in the list unless it has ended.
     await kept.look(seen, signal);
@@ -207,6 +216,10 @@ export function ticketPanels(live: Live, base: string, quote: string, holds: (ba
     button.className = `place ${side()}`;
     button.disabled = trader === null || busy;
     percents.hidden = trader === null;
+    const can = sealingOf(sealing, trader);
+    sealedRow.hidden = can === null || trader === null;
+    sealedBox.disabled = can?.can !== true;
+    setText(sealedWords, can?.words ?? "");
     const of = (symbol: string) => `${whole(available.get(symbol) ?? "0", live.decimals(symbol))} ${symbol}`;
     setText(money, trader ? `Available: ${of(base)}, ${of(quote)}` : "Choose who trades: a demo has public accounts, or keep a key in this browser.");
     setText(preview, words(order));
@@ -218,9 +231,10 @@ export function ticketPanels(live: Live, base: string, quote: string, holds: (ba
     if (order.amount === "" || order.price === "") return emptyWords(lasts());
     const terms = termsOf(order, live.assets);
     if (typeof terms === "string") return terms;
-    const said = saidOf(order, terms);
+    const said = isSealed() ? askNothing() : saidOf(order, terms);
     const plan = planOf(order, lasts(), offerOnly ? null : (said?.offer ?? null), live.assets);
     if (typeof plan === "string") return plan;
+    if (isSealed()) return sealedPlanWords(plan);
     proposeInstead(order, plan, said);
     return said === null && noQuote !== null ? noQuote : planWords(plan, terms, said?.offer ?? null, live.assets, said?.exact ?? null);
   }
@@ -243,6 +257,11 @@ export function ticketPanels(live: Live, base: string, quote: string, holds: (ba
     for (const input of form.querySelectorAll<HTMLInputElement>("input[name=kind]")) input.checked = input.value === "limit";
     [price.input.value, life.value, offerOnly] = [proposed, "rests", true];
     draw();
+  }
+
+  function askNothing(): null {
+    [asked, quoted, noQuote] = [null, null, null];
+    return null;
   }
 
   /** What the node says of terms; it is asked when the order or the book changes. */
@@ -280,12 +299,13 @@ export function ticketPanels(live: Live, base: string, quote: string, holds: (ba
   async function send(trader: Trader, order: Order, terms: Terms, lifetime: OrderLife, replaced: Offer | null): Promise<void> {
     const kept = await ownOf(trader.address);
     // How a purchase is placed depends on the book of this moment.
-    const said = order.side === "buy" || replaced ? await askAbout(order, terms, lifetime) : null;
+    const hides = isSealed();
+    const said = !hides && (order.side === "buy" || replaced) ? await askAbout(order, terms, lifetime) : null;
     const plan = planOf(order, lifetime, offerOnly ? null : (said?.offer ?? null), live.assets);
     if (typeof plan === "string") throw new Told(plan);
-    if (!replaced) return done(kept.place(trader, plan, live.assets, live.height), replaced);
+    if (!replaced) return done(kept.place(trader, plan, live.assets, live.height, hides), replaced);
     if (plan.kind === "exact") throw new Told(wouldFill(said?.offer ?? null) ? "At this price the next batch would fill it whole. Cancel the order, and buy anew." : "A replacement waits in the book: choose how long it lasts.");
-    return done(kept.replace(trader, replaced, plan, live.assets, live.height), replaced);
+    return done(kept.replace(trader, replaced, plan, live.assets, live.height, hides), replaced);
   }
 
   async function done(sending: Promise<unknown>, replaced: Offer | null): Promise<void> {

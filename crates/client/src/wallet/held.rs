@@ -45,7 +45,7 @@ impl Wallet {
         let Signatory { chain, network, account, key, .. } = signatory;
         let _reservation = Reservation::wait(&self.key_file)?;
         self.clear_torn()?;
-        let (stored, _) = self.stored(&Pending::of(&self.key_file), signatory, &operation)?;
+        let (stored, _) = self.stored(&Pending::of(&self.key_file), signatory, Some(&operation))?;
         let number = self.free_number(signatory, stored, &mut |_| {})?;
         let until = self.node.height()?.saturating_add(UNTIL_USUAL).max(number.least);
         let body = Body { chain: *chain, account: *account, sequence: number.sequence, until, operation };

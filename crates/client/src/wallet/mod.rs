@@ -10,12 +10,15 @@
 //! transaction can never take effect. While another one with the number only waits, either may still take effect. So
 //! nothing else is signed: the same bytes are sent again until the number is decided.
 //!
+//! Orders may go in envelopes, which nobody reads before their block is decided: see `sealed`.
+//!
 //! Nothing is printed: what a person may want to see meanwhile goes to a callback ([`Progress`]).
 
 mod fate;
 mod held;
 mod pending;
 mod reservation;
+mod sealed;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -29,6 +32,7 @@ pub use fate::Fate;
 use held::{Number, is_by};
 pub use pending::Pending;
 pub use reservation::{NetworkPin, Reservation};
+pub use sealed::{Payer, SealedSent};
 
 use crate::assets::Assets;
 use crate::error::ClientError;
@@ -202,7 +206,7 @@ impl Wallet {
         let _reservation = Reservation::wait(&self.key_file)?;
         self.clear_torn()?;
         // The node is asked after the stored ones are read: what is no longer stored then, it has counted.
-        let (stored, same) = self.stored(&pending, signatory, &operation)?;
+        let (stored, same) = self.stored(&pending, signatory, Some(&operation))?;
         match same.filter(|_| !numbering.again) {
             Some(Same::Open(id)) => return Err(ClientError::SentBefore(id)),
             Some(Same::Refused(kept)) if numbering.sequence.is_none() && numbering.until.is_none() => return Ok(*kept),
@@ -300,15 +304,15 @@ impl Wallet {
         Ok(())
     }
 
-    /// The highest number of a key's stored and held transactions, and a stored one of the same operation. Those
-    /// that took effect, and those that were refused and have ended, are removed.
+    /// The highest number of a key's stored, held and sealed transactions, and a stored one of the same operation.
+    /// Those that took effect, and those that were refused and have ended, are removed.
     fn stored(
         &self,
         pending: &Pending,
         signatory: &Signatory,
-        operation: &Operation,
+        operation: Option<&Operation>,
     ) -> Result<(Option<Sequence>, Option<Same>), ClientError> {
-        let (mut highest, mut same) = (self.highest_held(signatory)?, None);
+        let (mut highest, mut same) = (self.highest_held(signatory)?.max(self.highest_sealed(signatory)?), None);
         let mut all = pending.all()?;
         all.retain(|kept| is_by(kept, signatory));
         let height = if all.is_empty() { 0 } else { self.node.height()? };
@@ -320,7 +324,7 @@ impl Wallet {
                 continue;
             }
             highest = highest.max(Some(kept.body.sequence));
-            if kept.body.operation == *operation {
+            if operation == Some(&kept.body.operation) {
                 same = Some(if was_refused { Same::Refused(Box::new(kept)) } else { Same::Open(id) });
             }
         }

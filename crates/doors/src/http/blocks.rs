@@ -6,9 +6,10 @@ use axum::Json;
 use axum::extract::{Path, Query, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use primitives::{Address, Height, Superblock, Transaction, TransactionId};
+use primitives::{Address, Height, Superblock, Transaction};
 use serde::Deserialize;
 
+use super::sealed::{acted, acted_inside, enclosed};
 use super::{Api, PAGE, Page, parse, proof_bytes};
 use crate::json::{self, ErrorBody};
 use crate::kit::{Answered, Failure};
@@ -74,19 +75,16 @@ pub(super) async fn block(
         let proven = receipts(api, height)?;
         let block = json::block(&summary(api, &body, &proven)?);
         let receipts = &proven.receipts;
-        let transactions = body.sub_blocks.iter().flat_map(|sub| &sub.native);
+        let native: Vec<&Transaction> = body.sub_blocks.iter().flat_map(|sub| &sub.native).collect();
         let (entries, next) = page.of(receipts.outcomes.len());
-        let outcome = |(transaction, (id, outcome)): (&Transaction, &(TransactionId, ledger::Outcome))| {
-            json::TransactionOutcome {
-                id: id.to_string(),
-                account: transaction.body.account.to_string(),
-                sequence: transaction.body.sequence.to_string(),
-                operation: api.symbols().operation(&transaction.body.operation),
-                outcome: json::outcome(outcome),
-            }
-        };
-        let chosen = transactions.zip(&receipts.outcomes).skip(entries.start).take(entries.len());
-        let outcomes = chosen.map(outcome).collect();
+        let plain = native.iter().zip(&receipts.outcomes).skip(entries.start).take(entries.len());
+        let mut outcomes: Vec<_> = plain.map(|(one, (id, outcome))| acted(api, one, id, outcome, None)).collect();
+        if entries.end > native.len() {
+            let enclosed = enclosed(api, &body, receipts);
+            let inside = enclosed.iter().skip(entries.start.saturating_sub(native.len()));
+            let rest = entries.len() - outcomes.len();
+            outcomes.extend(inside.take(rest).map(|one| acted_inside(api, one, receipts)));
+        }
         Ok(Json(json::BlockDetail { block, outcomes, more: next.is_some(), next }))
     })
     .await?

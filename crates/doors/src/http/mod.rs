@@ -48,6 +48,7 @@ mod record_proof;
 #[cfg(test)]
 mod reference;
 mod refused;
+mod sealed;
 mod shared_news;
 mod stream;
 mod transactions;

@@ -9,11 +9,12 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use borsh::BorshDeserialize;
 use ledger::Refusal;
-use primitives::{Address, Amount, AssetId, Body, Digest, Height, Transaction, TransactionId, slot_of};
+use primitives::{Address, Amount, AssetId, Body, Digest, Transaction, TransactionId, slot_of};
 use serde::Deserialize;
 use sockets::NoTurn;
 
 use super::blocks::receipts;
+use super::sealed::{FoundBody, transaction_of};
 use super::unsigned::{bytes_of_hex, whole, with_signature};
 use super::validators::certificate_of;
 use super::{Api, parse, proof_bytes};
@@ -56,6 +57,8 @@ fn pending(id: TransactionId) -> json::TransactionBody {
         sequence: None,
         until: None,
         operation: None,
+        sealed_by: None,
+        inside: Vec::new(),
         height: None,
         outcome: None,
         receipts_root: None,
@@ -101,11 +104,13 @@ impl Api {
             Some(Some(found)) => found,
         };
         let mut body = committed(id, found);
-        if let Some(transaction) = self.transaction_of(found.height, &id)? {
-            body.account = Some(transaction.account.to_string());
-            body.sequence = Some(transaction.sequence.to_string());
-            body.until = Some(transaction.until.to_string());
-            body.operation = Some(self.symbols().operation(&transaction.operation));
+        if let Some(found) = transaction_of(self, found.height, &id)? {
+            let FoundBody { transaction: Transaction { body: of, .. }, sealed_by, inside } = found;
+            body.account = Some(of.account.to_string());
+            body.sequence = Some(of.sequence.to_string());
+            body.until = Some(of.until.to_string());
+            body.operation = Some(self.symbols().operation(&of.operation));
+            (body.sealed_by, body.inside) = (sealed_by.map(|id| id.to_string()), inside);
         }
         if with_proof {
             let proven = receipts(self, found.height)?;
@@ -192,15 +197,6 @@ pub(super) fn decode<T: BorshDeserialize>(
 }
 
 impl Api {
-    /// The body of a committed transaction; `None` if its block is no longer kept.
-    fn transaction_of(&self, height: Height, id: &TransactionId) -> Result<Option<Body>, Failure> {
-        let (block, receipts) = (self.backend.block(height)?, self.backend.receipts(height)?);
-        let (Some(block), Some(proven)) = (block, receipts) else { return Ok(None) };
-        let at = proven.receipts.outcomes.iter().position(|(known, _)| known == id);
-        let mut transactions = block.sub_blocks.iter().flat_map(|sub| &sub.native);
-        Ok(at.and_then(|at| transactions.nth(at)).map(|transaction| transaction.body.clone()))
-    }
-
     /// Whether the operator accepts transactions.
     pub(super) fn check_intake(&self) -> Result<(), Failure> {
         if self.is_draining() { Err(Failure::draining()) } else { Ok(()) }

@@ -142,6 +142,7 @@ impl Symbols {
             sold: sums.sold.to_string(),
             bought: sums.bought.map(|units| units.to_string()),
             changed_height: standing.changed,
+            sealed_by: row.sealed_by.map(|id| id.to_string()),
         }
     }
 

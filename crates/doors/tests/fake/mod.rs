@@ -138,10 +138,14 @@ impl Fake {
         let outline = Outline::of(&ledger);
         let committed = CommittedBlock::new(&block, &applied, &ids, proven.root, outline, Vec::new());
         drop(ledger);
-        self.behind.lock().expect("no test panics with it").push((height, rows_of(&block, &proven.receipts)));
+        self.behind
+            .lock()
+            .expect("no test panics with it")
+            .push((height, rows_of(&block, &proven.receipts, &applied.opened)));
         self.index();
         self.archive.write().expect("no test panics with it").insert(height, (Arc::new(block), proven));
-        self.published.commit(&committed, &transactions.iter().collect::<Vec<_>>(), &applied.contracts);
+        let inside = applied.opened.iter().map(|one| &one.transaction);
+        self.published.commit(&committed, &transactions.iter().chain(inside).collect::<Vec<_>>(), &applied.contracts);
         committed
     }
 

@@ -45,7 +45,7 @@ pub use quote::{NextBatch, Quote, QuoteError};
 pub use reservations::{Reservations, ReserveError};
 pub use sealed::{
     ENVELOPES_MAX, OpenedEnvelope, OpenedEnvelopes, OpenedOperation, OpeningRules, Unsealing, are_envelopes_sound,
-    envelopes_per_sub_block, opened,
+    enclosed, envelopes_per_sub_block, opened,
 };
 pub use spending::spending;
 pub use stage::Stage;

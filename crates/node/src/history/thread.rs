@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use ledger::BlockReceipts;
+use ledger::{BlockReceipts, OpenedOperation, enclosed};
 use primitives::{AssetId, Height, Superblock};
 use readers::history::{BalanceRow, HeldUnits, HistoryRow, balance_row, rows_of, touched};
 use replica::ReplicaError;
@@ -68,8 +68,9 @@ fn follow(shared: &Shared, history: &History, index: &HistoryIndex) -> Result<bo
         index.begin_after(first - 1)?;
         return Ok(true);
     };
-    let mut rows = rows_of(&block, &receipts);
-    rows.extend(balances(shared, &block, &receipts));
+    let enclosed = enclosed(&shared.network, &block, &receipts.outcomes);
+    let mut rows = rows_of(&block, &receipts, &enclosed);
+    rows.extend(balances(shared, &block, &receipts, &enclosed));
     let at_most = shared.config.store.checkpoint_blocks.max(1);
     index.add(block.height, rows, at_most, shared.config.history.keep_blocks)?;
     Ok(true)
@@ -97,7 +98,12 @@ fn first_kept(shared: &Shared, from: Height, to: Height) -> Result<Height, Excha
 }
 
 /// What the accounts that a block changed have now.
-fn balances(shared: &Shared, block: &Superblock, receipts: &BlockReceipts) -> Vec<HistoryRow> {
+fn balances(
+    shared: &Shared,
+    block: &Superblock,
+    receipts: &BlockReceipts,
+    enclosed: &[OpenedOperation],
+) -> Vec<HistoryRow> {
     let pays_out = {
         let ledger = shared.read_ledger();
         if ledger.height().saturating_sub(block.height) > BALANCES_LATE {
@@ -105,7 +111,7 @@ fn balances(shared: &Shared, block: &Superblock, receipts: &BlockReceipts) -> Ve
         }
         ledger.lane().is_some() || ledger.venues().is_some()
     };
-    let accounts: Vec<_> = touched(block, receipts, pays_out).into_iter().collect();
+    let accounts: Vec<_> = touched(block, receipts, enclosed, pays_out).into_iter().collect();
     let mut rows = Vec::with_capacity(accounts.len());
     for chunk in accounts.chunks(ACCOUNTS_AT_ONCE) {
         let ledger = shared.read_ledger();

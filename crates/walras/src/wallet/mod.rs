@@ -24,6 +24,7 @@ mod pools;
 pub mod report;
 mod request;
 mod request_file;
+mod sealed;
 pub mod send;
 pub mod server;
 mod session;

@@ -12,7 +12,7 @@ use primitives::{
 };
 
 use super::exact::ExactTerms;
-use super::send::Sender;
+use super::sealed::OrderSender;
 use super::server::Server;
 use crate::decimal::{to_unit_price, to_units};
 
@@ -41,7 +41,7 @@ pub struct MarketOrder {
     #[arg(long)]
     client: Option<ClientId>,
     #[command(flatten)]
-    sender: Sender,
+    sender: OrderSender,
 }
 
 impl MarketOrder {
@@ -73,7 +73,9 @@ Example, buy 100 EUR for at most 1.10 USD each:
     #[command(after_help = "Example, sell 100 EUR for at least 1.10 USD each:
   walras wallet offer --key alice.json --sell EUR --buy USD --amount 100 --limit 1.10
 The same, if it trades at once, and otherwise not:
-  walras wallet offer --key alice.json --sell EUR --buy USD --amount 100 --limit 1.10 --life one-batch")]
+  walras wallet offer --key alice.json --sell EUR --buy USD --amount 100 --limit 1.10 --life one-batch
+The same, read by no validator before its block is decided; another account pays:
+  walras wallet offer --key alice.json --sell EUR --buy USD --amount 100 --limit 1.10 --sealed --payer fees.json")]
     Offer {
         /// Asset to sell.
         #[arg(long)]
@@ -95,7 +97,7 @@ The same, if it trades at once, and otherwise not:
         #[arg(long)]
         client: Option<ClientId>,
         #[command(flatten)]
-        sender: Sender,
+        sender: OrderSender,
     },
     /// Buy or sell exactly so much in the batch of the next block, within a bound, or nothing. Exit 1 if not filled.
     #[command(
@@ -110,7 +112,7 @@ The same, if it trades at once, and otherwise not:
         #[arg(long)]
         client: Option<ClientId>,
         #[command(flatten)]
-        sender: Sender,
+        sender: OrderSender,
     },
     /// Replace a resting offer. What was sold of it meanwhile makes the new one smaller: it never sells twice.
     #[command(after_help = "Example:
@@ -132,7 +134,7 @@ The same, if it trades at once, and otherwise not:
         #[arg(long)]
         client: Option<ClientId>,
         #[command(flatten)]
-        sender: Sender,
+        sender: OrderSender,
     },
     /// Cancel resting offers, up to 32 with one transaction.
     #[command(after_help = "Examples:
@@ -143,7 +145,7 @@ The same, if it trades at once, and otherwise not:
         #[arg(long, required = true, value_delimiter = ',')]
         offer: Vec<Sequence>,
         #[command(flatten)]
-        sender: Sender,
+        sender: OrderSender,
     },
 }
 
@@ -162,8 +164,9 @@ impl OfferCommand {
                 sender.send(json, |_, _, assets| terms.operation(assets, client.unwrap_or_default()))
             }
             OfferCommand::Replace { offer, amount, limit, life, client, sender } => {
+                let is_sealed = sender.is_sealed();
                 sender.send(json, |server, account, assets| {
-                    let old = server.node().offer(account, offer)?;
+                    let old = resting(&[offer], is_sealed, server, account)?.pop();
                     let old = old.with_context(|| format!("this account has no resting offer {offer}"))?;
                     let new = replacement(&old, (offer, &amount, limit), assets)?;
                     Ok(Operation::Replace(Box::new(OfferReplacement {
@@ -174,7 +177,10 @@ impl OfferCommand {
                 })
             }
             OfferCommand::Cancel { offer, sender } => {
-                sender.send(json, |server, account, assets| cancel(&offer, server, account, assets))
+                let is_sealed = sender.is_sealed();
+                sender.send(json, |server, account, assets| {
+                    cancel(&offer, &resting(&offer, is_sealed, server, account)?, assets)
+                })
             }
         }
     }
@@ -213,14 +219,25 @@ fn replacement(
     })
 }
 
-/// Cancels those of the offers that rest.
-fn cancel(ids: &[Sequence], server: &Server, account: &Address, assets: &Assets) -> anyhow::Result<Operation> {
-    let mut places = Vec::new();
-    for id in ids.iter().copied().collect::<BTreeSet<_>>() {
-        let Some(found) = server.node().offer(account, id)? else { continue };
-        let (sell, buy) = (assets.find(&found.sell)?.asset, assets.find(&found.buy)?.asset);
-        places.push(OfferPlace { sell, buy, limit: found.limit.parse()?, offer: id });
+/// Those of the offers that rest, by id. Whoever seals asks for all offers of the account, so that the node does not
+/// learn which are meant.
+fn resting(ids: &[Sequence], is_sealed: bool, server: &Server, account: &Address) -> anyhow::Result<Vec<OfferBody>> {
+    let (node, ids) = (server.node(), ids.iter().copied().collect::<BTreeSet<_>>());
+    if is_sealed {
+        let is_named = |offer: &OfferBody| offer.id.parse().is_ok_and(|id| ids.contains(&id));
+        return Ok(node.offers(account)?.into_iter().filter(is_named).collect());
     }
+    let found = ids.into_iter().map(|id| node.offer(account, id)).collect::<Result<Vec<_>, _>>()?;
+    Ok(found.into_iter().flatten().collect())
+}
+
+/// Cancels those of the offers that rest.
+fn cancel(ids: &[Sequence], resting: &[OfferBody], assets: &Assets) -> anyhow::Result<Operation> {
+    let place = |found: &OfferBody| {
+        let (sell, buy) = (assets.find(&found.sell)?.asset, assets.find(&found.buy)?.asset);
+        Ok(OfferPlace { sell, buy, limit: found.limit.parse()?, offer: found.id.parse()? })
+    };
+    let places = resting.iter().map(place).collect::<anyhow::Result<Vec<_>>>()?;
     let named = || ids.iter().map(Sequence::to_string).collect::<Vec<_>>().join(", ");
     ensure!(!places.is_empty(), "this account has no resting offer {}", named());
     ensure!(places.len() <= CANCELS_MAX, "--offer: at most {CANCELS_MAX} offers in one transaction");

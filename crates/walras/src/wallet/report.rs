@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use api::{OperationBody, OutcomeBody, TransactionBody};
+use api::{OperationBody, OutcomeBody, TransactionBody, TransactionOutcome};
 use client::Assets;
 pub(crate) use client::wallet::Fate;
 use primitives::TransactionId;
@@ -26,7 +26,7 @@ fn code(fate: &Fate) -> ExitCode {
     match fate {
         // It is in a block, and what was asked for did not happen.
         Fate::Committed(body) if body.outcome == Some(OutcomeBody::Void) => ExitCode::FAILURE,
-        Fate::Committed(body) if is_unfilled(body) => ExitCode::FAILURE,
+        Fate::Committed(body) if is_unfilled(body) || is_worthless(body) => ExitCode::FAILURE,
         Fate::Committed(_) => ExitCode::SUCCESS,
         Fate::Refused(_) | Fate::TurnedAway(_) => ExitCode::FAILURE,
         Fate::Waiting(_) => WAITING.into(),
@@ -37,6 +37,11 @@ fn code(fate: &Fate) -> ExitCode {
 /// Whether it is an exact order that was not filled.
 fn is_unfilled(body: &TransactionBody) -> bool {
     matches!(&body.outcome, Some(OutcomeBody::Exact { why, .. }) if why != "filled")
+}
+
+/// Whether it is an envelope of which nothing counts.
+fn is_worthless(body: &TransactionBody) -> bool {
+    matches!(&body.outcome, Some(OutcomeBody::Sealed { became, .. }) if became != "opened")
 }
 
 /// Whether it is in a block, and an exact order that was not filled.
@@ -70,6 +75,9 @@ fn advice(fate: &Fate) -> Option<&'static str> {
              command again once the reason is removed. If no answer was seen, it may be pending elsewhere: ask another \
              --server, or send it again unchanged with `walras wallet retry`, which is safe: it takes effect once. Do \
              not pay again before.",
+        ),
+        Fate::Refused(body) if body.sealed_by.is_some() => Some(
+            "It used no number, and its bytes count in no other envelope. Remove the reason and give the command again.",
         ),
         Fate::Refused(_) => Some(
             "It used no number, and everybody has its bytes: they may count until their last height. Remove the reason \
@@ -139,6 +147,9 @@ fn in_words(body: &TransactionBody, assets: &Assets) -> String {
         (_, Some(OutcomeBody::Listed { number })) => {
             format!("listed {}.{number}; use it once the block is certified", text("symbol"))
         }
+        (_, Some(OutcomeBody::Sealed { became, operations, message, .. })) => {
+            sealed(body, (became, *operations, message.as_deref()))
+        }
         (_, Some(OutcomeBody::Void)) => {
             "it paid its fee and did nothing: another operation of the block counted (a cancel or a later replacement \
              of the offer, one at the venue, or another opening of the pool), or the venue's bond or its next \
@@ -150,6 +161,23 @@ fn in_words(body: &TransactionBody, assets: &Assets) -> String {
             .as_ref()
             .and_then(|outcome| traded(operation, outcome, assets))
             .unwrap_or_else(|| format!("{} applied", name.replace('_', " "))),
+    }
+}
+
+/// What became of an envelope, and of each order in it.
+fn sealed(body: &TransactionBody, (became, operations, unpaid): (&str, u8, Option<&str>)) -> String {
+    let one = |order: &TransactionOutcome| match &order.outcome {
+        OutcomeBody::Refused { message, .. } => format!("\n  {} is refused: {message}", order.id),
+        _ => format!("\n  {} counts", order.id),
+    };
+    match became {
+        "opened" => {
+            let orders: String = body.inside.iter().map(one).collect();
+            let count = if operations == 1 { "one order".into() } else { format!("{operations} orders") };
+            format!("the envelope is open and held {count}{orders}")
+        }
+        "garbage" => "the envelope is open, has paid, and holds no signed orders: nothing else happened".into(),
+        _ => format!("the envelope is open, and nothing in it counts: {}", unpaid.unwrap_or("it was not paid")),
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 pub use client::wallet::Signatory;
-use client::wallet::{Numbering, Pending, Progress, Wallet};
+use client::wallet::{Numbering, Pending, Progress, SealedSent, Wallet};
 use client::{Assets, ClientError, OrderError, OrderForms};
 use primitives::{Address, Digest, Height, Operation, Sequence, Transaction, TransactionId};
 
@@ -106,6 +106,34 @@ impl Sender {
     ) -> anyhow::Result<(TransactionId, Fate)> {
         let sent = self.wallet().send(signatory, operation, &mut |progress| tell(json, &progress));
         sent.map_err(|error| self.explained(error))
+    }
+
+    /// Seals an operation, delivers its envelope and returns what became of both.
+    pub fn send_sealed(
+        &self,
+        json: bool,
+        trader: &Signatory,
+        payer: Option<&(Wallet, Signatory)>,
+        operation: &Operation,
+    ) -> anyhow::Result<SealedSent> {
+        let payer = payer.map(|(wallet, signatory)| (wallet, signatory));
+        let operations = std::slice::from_ref(operation);
+        let sent = self.wallet().send_sealed(trader, payer, operations, &mut |progress| tell(json, &progress));
+        sent.map_err(|error| self.explained(error))
+    }
+
+    /// Whoever pays for envelopes, by its key file.
+    pub fn payer(&self, key: PathBuf, passphrase: Option<Passphrase>) -> anyhow::Result<(Wallet, Signatory)> {
+        let wallet = self.delivery.wallet(&key);
+        let passphrase = passphrase.unwrap_or_else(|| self.passphrase.clone());
+        let open = || keystore::open(&key, &passphrase);
+        let signatory = wallet.signatory(keystore::address(&key)?, self.network, open)?;
+        Ok((wallet, signatory))
+    }
+
+    /// Prints the result; the exit code reports the same.
+    pub fn report(&self, json: bool, id: &TransactionId, fate: &Fate, assets: &Assets) -> ExitCode {
+        self.delivery.report(json, id, fate, assets)
     }
 
     /// The node to talk to.

@@ -96,6 +96,7 @@ _FEATURES = {
     "fetchOHLCV": {"limit": PAGE},
 }
 """What an order and a call can say, in ccxt's words."""
+_PAYER: dict[str, Any] = {"payer": None, "payerAccount": None, "payerSlot": 0}
 _LOST_OFFERS = ("unknown_offer", "not_your_offer")
 _TOO_LITTLE = ("sells_too_little", "asks_too_little", "same_asset", "zero_amount", "amount_too_large")
 
@@ -174,7 +175,7 @@ class walras(ccxt.Exchange):  # type: ignore[misc]
                 "precisionMode": ccxt.TICK_SIZE,
                 "features": {"spot": _FEATURES},
                 "fees": {"trading": {"tierBased": False, "percentage": True, "maker": 0.0, "taker": 0.0}},
-                "options": {"keyType": "ethereum", "store": None, "network": None, "patience": 60.0, "slot": 0},
+                "options": {"keyType": "ethereum", "store": None, "network": None, "patience": 60.0, "slot": 0, **_PAYER},
             },
         )
 
@@ -189,9 +190,16 @@ class walras(ccxt.Exchange):  # type: ignore[misc]
                 key = kind(self.privateKey) if self.privateKey else None
                 own = self.walletAddress or None
                 settings = {name: options[name] for name in ("network", "store", "patience", "slot")}
-                made = Client(self.urls["api"], key=key, account=own, **settings)
+                made = Client(self.urls["api"], key=key, account=own, payer=self._payer(), **settings)
             self.__dict__["_walras_client"] = made
         return made
+
+    def _payer(self) -> Client | None:
+        """Who signs and pays for the envelopes of ``sealed`` orders: an ed25519 key, of its own account or of a slot."""
+        seed, account, slot = (self.options[name] for name in _PAYER)
+        if seed is None:
+            return None
+        return Client(self.urls["api"], key=Ed25519Key(seed), account=account, slot=slot, network=self.options["network"])
 
     def close(self) -> None:
         """Closes the client's connections."""
@@ -394,14 +402,14 @@ class walras(ccxt.Exchange):  # type: ignore[misc]
             raise ccxt.InvalidOrder(f"a side is buy or sell, not {side!r}")
         life, reference = _asked(params)
         units = self.amount_to_precision(symbol, _positive(amount, "an amount"))
-        client = self._sender()
+        client, sealed = self._sender(), bool((params or {}).get("sealed"))
         if type == "market":
             life, limit = "one batch", self._reach(market["symbol"], side)
         else:
             limit = self.price_to_precision(symbol, _positive(price, "a price"))
         with _translated():
             send = client.buy if side == "buy" else client.sell
-            fate = send(market["symbol"], units, limit, life=life, reference=reference)
+            fate = send(market["symbol"], units, limit, life=life, reference=reference, sealed=sealed)
         terms = OrderTerms(side, market["base"], market["quote"], Decimal(units), Decimal(limit))
         return self._placed(fate, self._bought_as(fate, terms) if side == "buy" else terms, life, reference)
 
@@ -542,7 +550,7 @@ class walras(ccxt.Exchange):  # type: ignore[misc]
         client = self._sender()
         with _translated():
             number = self._number(id)
-            fate = client.cancel(number)
+            fate = client.cancel(number, sealed=bool((params or {}).get("sealed")))
             return self._told(self._known(number, fate.height or 0))
 
     def cancel_all_orders(self, symbol: Any = None, params: Any = None) -> Any:
@@ -626,6 +634,7 @@ def _asked(params: Any) -> tuple[str, str | None]:
     """The life of an order and its reference, of ccxt's parameters."""
     given = dict(params or {})
     reference, in_force = given.pop("clientOrderId", None), given.pop("timeInForce", None) or "GTC"
+    given.pop("sealed", None)
     if given.pop("postOnly", False) or in_force == "PO":
         raise ccxt.NotSupported("walras has no post-only order: all of a batch trade at one price, and none is the maker")
     if in_force == "FOK":

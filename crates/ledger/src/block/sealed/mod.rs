@@ -74,6 +74,7 @@
 mod fees;
 mod inside;
 mod opened;
+mod reading;
 
 use std::collections::BTreeMap;
 
@@ -91,6 +92,7 @@ use opened::is_sealed;
 pub use opened::{
     ENVELOPES_MAX, OpenedEnvelope, OpenedEnvelopes, OpeningRules, are_envelopes_sound, envelopes_per_sub_block, opened,
 };
+pub use reading::enclosed;
 
 /// What opens the envelopes of a block, beside the block.
 #[derive(Clone, Copy, Debug, Default)]

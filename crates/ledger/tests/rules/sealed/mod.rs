@@ -6,11 +6,11 @@ mod random;
 
 use blst::min_sig::SecretKey as Scalar;
 use ledger::{
-    Applied, Attached, Fault, Genesis, Ledger, OpenedEnvelopes, OpenedNames, Outcome, Refusal, Roots, Signatures,
-    Snapshot, Unsealing,
+    Applied, Attached, Fault, Genesis, Ledger, OpenedEnvelopes, OpenedNames, OpenedOperation, Outcome, Refusal, Roots,
+    Signatures, Snapshot, Unsealing, enclosed,
 };
 use primitives::{
-    Address, Amount, AssetId, Body, Enclosure, Height, Operation, SecretKey, Sequence, SubBlock, Superblock,
+    Address, Amount, AssetId, Body, Digest, Enclosure, Height, Operation, SecretKey, Sequence, SubBlock, Superblock,
     Transaction, WalletKey,
 };
 use sealing::{EnvelopeTerms, OpeningKey, SEALING_TAG, SealedText, SealingKey, seal};
@@ -134,7 +134,20 @@ impl World {
         self.ledger.audit().expect("conserved");
         let root = roots.apply(&applied.changes);
         assert_eq!(Roots::of(&self.ledger).parts().root(), root, "the tries follow the changes");
+        self.check_reading(block, keys, &applied);
         Ok(applied)
+    }
+
+    /// Whoever has the block, its keys and its outcomes reads what its envelopes held; on another network nobody does.
+    fn check_reading(&self, block: &Superblock, keys: &[OpeningKey], applied: &Applied) {
+        let block = Superblock { openings: keys.iter().map(|key| key.0).collect(), ..block.clone() };
+        let ids = block.sub_blocks.iter().flat_map(|sub| &sub.native).map(Transaction::id);
+        let opened = applied.opened.iter().map(|one| (one.id, one.outcome));
+        let outcomes: Vec<_> = ids.zip(applied.outcomes.iter().copied()).chain(opened).collect();
+        let told = |one: &OpenedOperation| (one.envelope, one.id, one.transaction.clone(), one.outcome);
+        let read = enclosed(&self.ledger.network(), &block, &outcomes);
+        assert!(read.iter().map(told).eq(applied.opened.iter().map(told)), "{read:?}");
+        assert!(enclosed(&Digest([9; 32]), &block, &outcomes).is_empty());
     }
 
     fn run(&mut self, parts: Vec<Vec<Transaction>>) -> Applied {

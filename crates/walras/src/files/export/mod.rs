@@ -191,6 +191,8 @@ struct History<'a> {
     symbols: Symbols,
     has_contracts: bool,
     has_pools: bool,
+    /// The identity of the network, to which envelopes are sealed; one node alone has none.
+    network: Digest,
     /// The assets: those after the last block, or, without a replay, those of the newest state.
     assets: AssetCells,
     /// The state, if balances are wanted.
@@ -240,13 +242,14 @@ impl<'a> History<'a> {
         let symbols = Symbols::of(&assets.0);
         let has_contracts = genesis.limits.has_contracts();
         let has_pools = genesis.pools.is_some();
+        let network = genesis.membership.as_ref().map(|membership| membership.terms.network).unwrap_or_default();
         let of_contracts = ["receipts", "logs", "contracts"].iter().filter(|_| has_contracts);
         let of_pools = ["pool_trades", "pools", "holdings"].iter().filter(|_| has_pools);
         let tables =
             ["blocks", "prices", "trades", "orders", "exacts", "ended", "transfers", "offers", "balances", "assets"];
         let rows = tables.iter().chain(of_contracts).chain(of_pools).map(|table| (*table, 0)).collect();
         let (archive, day, files) = (view.archive, 0, None);
-        Ok(History { has_contracts, has_pools, export, archive, symbols, assets, replay, day, files, rows })
+        Ok(History { has_contracts, has_pools, export, archive, symbols, network, assets, replay, day, files, rows })
     }
 
     fn add_block(&mut self, height: u64) -> anyhow::Result<()> {
@@ -340,7 +343,7 @@ impl<'a> History<'a> {
             ])?;
         }
         write_trades((height, block.time_ms), batch, (&self.symbols, &self.assets), &mut files.trades)?;
-        files.operations.write(block, &receipts, &self.assets)?;
+        files.operations.write(&self.network, block, &receipts, &self.assets)?;
         if let Some(pools) = &mut files.pools {
             write_pool_trades((height, block.time_ms), batch, &self.assets, pools)?;
         }

@@ -1,18 +1,17 @@
 //! The tables of `walras export` about native operations: orders with their lives and names, what became of them, which
 //! offers rest, and what accounts paid and received, with references.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use ledger::{BlockReceipts, ExactOutcome, FillReason, Ledger, NO_END, Outcome, Traded};
-use primitives::{Address, Amount, AssetId, Body, ClientId, Life, Operation, Sequence, Superblock, TransactionId};
+use primitives::{Address, Amount, AssetId, ClientId, Digest, Life, Operation, Sequence, Superblock};
 
-use readers::history::{TransferRow, transfers_of};
+use readers::history::{ActedTransaction, TransferRow, acted, transfers_of};
 
 use super::cells::{AssetCells, TIME};
 use crate::files::parquet_files::{Cell, Table};
 
-pub const ORDERS: [&str; 20] = [
+pub const ORDERS: [&str; 21] = [
     "required int64 height",
     TIME,
     "required binary transaction (STRING)",
@@ -33,8 +32,9 @@ pub const ORDERS: [&str; 20] = [
     "required int64 returned",
     "required int64 sell_decimals",
     "required int64 buy_decimals",
+    "optional binary sealed_by (STRING)",
 ];
-pub const EXACTS: [&str; 17] = [
+pub const EXACTS: [&str; 18] = [
     "required int64 height",
     TIME,
     "required binary transaction (STRING)",
@@ -52,6 +52,7 @@ pub const EXACTS: [&str; 17] = [
     "required int64 returned",
     "required int64 sell_decimals",
     "required int64 buy_decimals",
+    "optional binary sealed_by (STRING)",
 ];
 pub const ENDED: [&str; 10] = [
     "required int64 height",
@@ -117,19 +118,21 @@ impl OperationTables {
 
     /// The orders of a block, each with the outcome that counts of its id, the transfers that took effect, and the
     /// offers that left the book in it.
-    pub fn write(&mut self, block: &Superblock, receipts: &BlockReceipts, assets: &AssetCells) -> anyhow::Result<()> {
-        let counted: BTreeMap<TransactionId, Outcome> =
-            ledger::outcomes_by_id(receipts.outcomes.iter().copied()).into_iter().collect();
-        let mut seen = BTreeSet::new();
-        let bodies = block.sub_blocks.iter().flat_map(|sub| &sub.native).map(|transaction| &transaction.body);
-        for (body, (id, _)) in bodies.zip(&receipts.outcomes) {
-            let Some(outcome) = counted.get(id).filter(|_| seen.insert(*id)) else { continue };
-            let row = Row { block, body, id, outcome, assets };
-            if *outcome == Outcome::Applied {
-                let moved = transfers_of(body, *id, block.time_ms);
+    pub fn write(
+        &mut self,
+        network: &Digest,
+        block: &Superblock,
+        receipts: &BlockReceipts,
+        assets: &AssetCells,
+    ) -> anyhow::Result<()> {
+        let enclosed = ledger::enclosed(network, block, &receipts.outcomes);
+        for (_, of) in acted(block, receipts, &enclosed) {
+            let row = Row { block, of: &of, assets };
+            if of.outcome == Outcome::Applied {
+                let moved = transfers_of(of.body, of.id, block.time_ms);
                 moved.iter().try_for_each(|(account, moved)| self.transfers.push(row.transfer(account, moved)))?;
             }
-            match &body.operation {
+            match &of.body.operation {
                 &Operation::CreateOffer { sell, buy, amount, ref limit, life, client } => {
                     let limit = limit.to_string();
                     self.orders.push(row.order(Asks { sell, buy, amount, limit, life, client, replaces: None }))?;
@@ -176,9 +179,7 @@ struct Asks {
 /// A transaction of a block with its outcome.
 struct Row<'a> {
     block: &'a Superblock,
-    body: &'a Body,
-    id: &'a TransactionId,
-    outcome: &'a Outcome,
+    of: &'a ActedTransaction<'a>,
     assets: &'a AssetCells,
 }
 
@@ -187,14 +188,18 @@ impl Row<'_> {
         [
             self.block.height.into(),
             self.block.time_ms.into(),
-            Cell::Text(self.id.to_string()),
-            Cell::Text(self.body.account.to_string()),
-            self.body.sequence.into(),
+            Cell::Text(self.of.id.to_string()),
+            Cell::Text(self.of.body.account.to_string()),
+            self.of.body.sequence.into(),
         ]
     }
 
-    fn order(&self, asks: Asks) -> [Cell; 20] {
-        let (outcome, met) = match self.outcome {
+    fn sealed_by(&self) -> Cell {
+        Cell::Maybe(self.of.sealed_by.map(|id| id.to_string()))
+    }
+
+    fn order(&self, asks: Asks) -> [Cell; 21] {
+        let (outcome, met) = match &self.of.outcome {
             Outcome::Offered(met) => ("placed", *met),
             Outcome::Replaced(replaced) => ("replaced", replaced.met),
             other => (other.refusal().map_or("superseded", |refusal| refusal.code()), NOTHING),
@@ -227,6 +232,7 @@ impl Row<'_> {
             met.returned.into(),
             self.assets.decimals(asks.sell),
             self.assets.decimals(asks.buy),
+            self.sealed_by(),
         ]
     }
 
@@ -249,11 +255,11 @@ impl Row<'_> {
         ]
     }
 
-    fn exact(&self) -> [Cell; 17] {
-        let Operation::Exact { sell, buy, side, units, bound, client } = self.body.operation else {
+    fn exact(&self) -> [Cell; 18] {
+        let Operation::Exact { sell, buy, side, units, bound, client } = self.of.body.operation else {
             unreachable!("only exact orders are asked for");
         };
-        let (outcome, (sold, bought, returned)) = match self.outcome {
+        let (outcome, (sold, bought, returned)) = match &self.of.outcome {
             Outcome::Exact(ExactOutcome { sold, bought, returned, why }) => (why.name(), (*sold, *bought, *returned)),
             other => (other.refusal().map_or("superseded", |refusal| refusal.code()), (0, 0, 0)),
         };
@@ -276,6 +282,7 @@ impl Row<'_> {
             returned.into(),
             self.assets.decimals(sell),
             self.assets.decimals(buy),
+            self.sealed_by(),
         ]
     }
 }

@@ -73,8 +73,9 @@ class AsyncClient:
         patience: float = 60.0,
         lasts: int = 256,
         token: str | None = None,
+        payer: AsyncClient | None = None,
     ) -> None:
-        self._core = Core(server, key, account, network, store, patience, lasts, slot)
+        self._core: Core = Core(server, key, account, network, store, patience, lasts, slot, payer._core if payer else None)
         self._http = httpx.AsyncClient(base_url=self._core.session.server, headers=self._core.headers(token))
         self._token = token
         self._sockets: set[ClientConnection] = set()
@@ -279,35 +280,42 @@ class AsyncClient:
     ) -> Fate:
         return await self.run(self._core.sender.send(operation, wait, reference, kept))
 
+    async def submit_sealed(
+        self, orders: Sequence[Operation], *, reference: str | None = None, wait: bool = True
+    ) -> list[Fate]:
+        return await self.run(self._core.envelopes.send(orders, wait, reference))
+
     async def offer(
         self, sell: str, buy: str, amount: Number, price: Number, *,
-        life: str = RESTS, client: str = NO_CLIENT, reference: str | None = None, wait: bool = True,
+        life: str = RESTS, client: str = NO_CLIENT, reference: str | None = None, wait: bool = True, sealed: bool = False,
     ) -> Fate:
-        return await self.run(self._core.offer(sell, buy, amount, price, (life, client), reference, wait))
+        return await self.run(self._core.offer(sell, buy, amount, price, (life, client), reference, wait, sealed))
 
     async def buy(
         self, market: str, amount: Number, price: Number, *,
-        life: str = RESTS, client: str = NO_CLIENT, reference: str | None = None, wait: bool = True,
+        life: str = RESTS, client: str = NO_CLIENT, reference: str | None = None, wait: bool = True, sealed: bool = False,
     ) -> Fate:
-        return await self.run(self._core.order("buy", market, amount, price, (life, client), reference, wait))
+        return await self.run(self._core.order("buy", market, amount, price, (life, client), reference, wait, sealed))
 
     async def sell(
         self, market: str, amount: Number, price: Number, *,
-        life: str = RESTS, client: str = NO_CLIENT, reference: str | None = None, wait: bool = True,
+        life: str = RESTS, client: str = NO_CLIENT, reference: str | None = None, wait: bool = True, sealed: bool = False,
     ) -> Fate:
-        return await self.run(self._core.order("sell", market, amount, price, (life, client), reference, wait))
+        return await self.run(self._core.order("sell", market, amount, price, (life, client), reference, wait, sealed))
 
     async def exact(
         self, side: Literal["buy", "sell"], market: str, amount: Number, bound: Number, *,
-        client: str = NO_CLIENT, reference: str | None = None, wait: bool = True,
+        client: str = NO_CLIENT, reference: str | None = None, wait: bool = True, sealed: bool = False,
     ) -> Fate:
-        return await self.run(self._core.exact(side, market, amount, bound, client, reference, wait))
+        return await self.run(self._core.exact(side, market, amount, bound, client, reference, wait, sealed))
 
-    async def cancel(self, offer: Offer | int, *, wait: bool = True) -> Fate:
-        return await self.run(self._core.cancel(offer, wait))
+    async def cancel(self, offer: Offer | int, *, wait: bool = True, sealed: bool = False) -> Fate:
+        return await self.run(self._core.cancel(offer, wait, sealed))
 
-    async def replace(self, offer: Offer | int, amount: Number, price: Number, *, wait: bool = True) -> Fate:
-        return await self.run(self._core.replace(offer, amount, price, wait))
+    async def replace(
+        self, offer: Offer | int, amount: Number, price: Number, *, wait: bool = True, sealed: bool = False
+    ) -> Fate:
+        return await self.run(self._core.replace(offer, amount, price, wait, sealed))
 
     async def cancel_all(self, market: str | None = None, *, every: bool = False) -> list[Fate]:
         return await self.run(self._core.cancel_all(market, every))

@@ -104,6 +104,15 @@ def outcome_bytes(stated: Any, proved: bytes | None) -> bytes | None:
             return b"\7" + b"".join(amount.to_bytes(8, "little") for amount in amounts) + bytes([reason])
         case "listed":
             return b"\x08" + int(stated["number"]).to_bytes(4, "little")
+        case "sealed":
+            match stated["became"]:
+                case "opened":
+                    return bytes([9, 0, stated["operations"]])
+                case "garbage":
+                    return b"\x09\1"
+                case _ if proved is not None and proved[:2] == b"\x09\2":
+                    return proved
+            return None
         case "cancelled":
             return bytes([4, stated["found"], stated["missing"]])
     return None

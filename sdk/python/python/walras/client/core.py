@@ -11,7 +11,8 @@ from walras.client import operations
 from walras.client.amounts import Assets, Number, limit_of, plain, price_of
 from walras.client.calls import Session, place_of
 from walras.client.certificate import Committee, check_certificate, outcome_bytes, prove_outcome
-from walras.client.encoding import CANCELS_MAX, address_bytes, raw
+from walras.client.encoding import CANCELS_MAX, Operation, address_bytes, raw
+from walras.client.envelopes import Envelopes
 from walras.client.errors import (
     AmountError,
     ClientError,
@@ -78,6 +79,7 @@ class Core:
         patience: float,
         lasts: int,
         slot: int = 0,
+        payer: Core | None = None,
     ) -> None:
         if not 1 <= lasts <= LASTS_MAX:
             raise ValueError(f"a transaction lasts 1 to {LASTS_MAX} blocks, not {lasts}")
@@ -93,6 +95,17 @@ class Core:
             address_bytes(own)
             self._sender = Sender(self.session, own.lower(), key, store, patience, lasts, slot=slot)
         self._store = store
+        self._payer = payer
+
+    @property
+    def envelopes(self) -> Envelopes:
+        """What seals the account's orders."""
+        return Envelopes(self.session, self.sender, self._payer.sender if self._payer else self.sender)
+
+    def _place(self, operation: Operation, reference: str | None, wait: bool, sealed: bool) -> Flow[Fate]:
+        if sealed:
+            return (yield from self.envelopes.send_one(operation, wait, reference))
+        return (yield from self.sender.send(operation, wait, reference))
 
     @property
     def sender(self) -> Sender:
@@ -251,6 +264,7 @@ class Core:
         named: tuple[str, str],
         reference: str | None,
         wait: bool,
+        sealed: bool = False,
     ) -> Flow[Fate]:
         """`named` are its life and its client's name for it."""
         assets = yield from self.session.assets(sell, buy)
@@ -258,7 +272,7 @@ class Core:
         terms = (sold.units(amount), limit_of(price, sold, bought))
         operation = operations.CreateOffer(sold.number, bought.number, *terms, *named)
         _check_size(operation, assets)
-        return (yield from self.sender.send(operation, wait, reference))
+        return (yield from self._place(operation, reference, wait, sealed))
 
     def order(
         self,
@@ -269,6 +283,7 @@ class Core:
         named: tuple[str, str],
         reference: str | None,
         wait: bool,
+        sealed: bool = False,
     ) -> Flow[Fate]:
         assets = yield from self.session.assets(*market.split("/"))
         base, quote = assets.market(market)
@@ -276,10 +291,13 @@ class Core:
         if side == "sell":
             operation = operations.CreateOffer(base.number, quote.number, units, limit, *named)
             _check_size(operation, assets)
-            return (yield from self.sender.send(operation, wait, reference))
+            return (yield from self._place(operation, reference, wait, sealed))
         purchase = Purchase(base, quote, units, limit, *named)
         offer, exact = purchase.offer(), purchase.exact()
         _check_size(offer, assets)
+        if sealed:
+            # Whoever is asked what the next batch would do with it knows the order.
+            return (yield from self._place(offer, reference, wait, sealed))
 
         def ask(asked: operations.CreateOffer) -> Flow[Quoted]:
             return (yield from self.session.quoted(quote, base, asked.amount, asked.limit))
@@ -302,12 +320,13 @@ class Core:
         client: str,
         reference: str | None,
         wait: bool,
+        sealed: bool = False,
     ) -> Flow[Fate]:
         assets = yield from self.session.assets(*market.split("/"))
         base, quote = assets.market(market)
         sell, buy = (base, quote) if side == "sell" else (quote, base)
         operation = operations.Exact(sell.number, buy.number, side, base.units(amount), quote.units(bound), client)
-        return (yield from self.sender.send(operation, wait, reference))
+        return (yield from self._place(operation, reference, wait, sealed))
 
     def placed_offer(self, id: str) -> Flow[tuple[Fate, str, str, Decimal, Decimal, Decimal | None] | None]:
         """The offer of a transaction: its fate, what it sells and buys, amount, price, and how much of it rests."""
@@ -325,15 +344,21 @@ class Core:
         rests = resting.amount if resting else None
         return fate, sell.symbol, buy.symbol, sell.amount(int(operation["amount"])), price, rests
 
-    def cancel(self, offer: Offer | int, wait: bool) -> Flow[Fate]:
+    def cancel(self, offer: Offer | int, wait: bool, sealed: bool = False) -> Flow[Fate]:
         assets = yield from self.session.assets()
-        offer = yield from self._resting(offer)
-        return (yield from self.sender.send(operations.Cancel((place_of(offer, assets),)), wait, None))
+        offer = yield from self._resting(offer, sealed)
+        return (yield from self._place(operations.Cancel((place_of(offer, assets),)), None, wait, sealed))
 
-    def _resting(self, offer: Offer | int) -> Flow[Offer]:
+    def _resting(self, offer: Offer | int, sealed: bool) -> Flow[Offer]:
+        """An offer; whoever seals asks for all of them, so that the node does not learn which is meant."""
         if not isinstance(offer, int):
             return offer
-        found = yield from self.session.offer(self.sender.account, offer)
+        found: Offer | None
+        if sealed:
+            all = yield from self.session.offers(self.sender.account)
+            found = next((one for one in all if one.id == offer), None)
+        else:
+            found = yield from self.session.offer(self.sender.account, offer)
         if found is None:
             raise NotFoundError(
                 self.session.server,
@@ -343,15 +368,17 @@ class Core:
             )
         return found
 
-    def replace(self, offer: Offer | int, amount: Number, price: Number, wait: bool) -> Flow[Fate]:
+    def replace(
+        self, offer: Offer | int, amount: Number, price: Number, wait: bool, sealed: bool = False
+    ) -> Flow[Fate]:
         assets = yield from self.session.assets()
-        offer = yield from self._resting(offer)
+        offer = yield from self._resting(offer, sealed)
         sell, buy = assets[offer.sell], assets[offer.buy]
         limit = limit_of(price, sell, buy)
         sizes = (sell.units(offer.amount), sell.units(amount))
         operation = operations.Replace(sell.number, buy.number, offer.limit, offer.id, *sizes, limit)
         _check_size(operations.CreateOffer(sell.number, buy.number, operation.amount, limit), assets)
-        return (yield from self.sender.send(operation, wait, None))
+        return (yield from self._place(operation, None, wait, sealed))
 
     def cancel_all(self, market: str | None, every: bool) -> Flow[list[Fate]]:
         assets = yield from self.session.assets()

@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 SIGNED_TAG = b"walras native transaction v3\0"
-_SEAL_BYTES = 1 + 32 + 64
+SEAL_BYTES = 1 + 32 + 64
 """The kind, then a key or a network, then the signature: the same for both kinds."""
 
 
@@ -271,12 +271,12 @@ class Signed:
 
     @property
     def body(self) -> bytes:
-        return self.encoded[:-_SEAL_BYTES]
+        return self.encoded[:-SEAL_BYTES]
 
     @property
     def id(self) -> str:
         """Its id, which the signature is no part of."""
-        kind, who = self.encoded[-_SEAL_BYTES], self.encoded[1 - _SEAL_BYTES : -64]
+        kind, who = self.encoded[-SEAL_BYTES], self.encoded[1 - SEAL_BYTES : -64]
         contexts = ["walras 2026 native transaction id v4", "walras 2026 typed data transaction id v3"]
         return "0x" + derived(contexts[kind], self.body + who).hex()
 
@@ -299,4 +299,4 @@ class Signed:
 
     def is_whole(self) -> bool:
         """Whether the bytes can be a transaction."""
-        return len(self.encoded) > 44 + _SEAL_BYTES and self.encoded[-_SEAL_BYTES] in (0, 1)
+        return len(self.encoded) > 44 + SEAL_BYTES and self.encoded[-SEAL_BYTES] in (0, 1)

@@ -150,6 +150,10 @@ class SessionKeyError(ClientError):
     """An account's slot has another key than the client, or none; or it cannot do what was asked."""
 
 
+class SealError(ClientError):
+    """An order cannot be sealed. Nothing was sent: it never goes plain instead."""
+
+
 class NumbersError(ClientError):
     """No sequence number is free for the account."""
 

@@ -96,6 +96,8 @@ class PastOrder:
     """The most of the asset sold, or the least of the asset bought, in all."""
     asked: OrderTerms | None = None
     """What it asks for, as it was placed; None if it names assets that there are not, or no amount."""
+    sealed_by: str | None = None
+    """The envelope that held it, if one did."""
 
     @staticmethod
     def of(body: Any, assets: Assets) -> PastOrder:
@@ -125,6 +127,7 @@ class PastOrder:
             sold=sell.amount(int(body["sold"])) if sell and "sold" in body else None,
             bought=buy.amount(int(body["bought"])) if buy and body.get("bought") is not None else None,
             asked=OrderTerms.of(body.get("asked"), assets),
+            sealed_by=body.get("sealed_by"),
         )
 
 

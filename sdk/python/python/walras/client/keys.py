@@ -42,6 +42,20 @@ _MEMORY_KIB_MAX, _PASSES_MAX = 1 << 20, 16
 """The most that a file may request, so that none makes a program use gigabytes."""
 
 
+class Within(Protocol):
+    """An envelope that an operation is signed for: `walras.sealing.Enclosure`."""
+
+    @property
+    def network(self) -> bytes:
+        """The identity of the network."""
+
+    def signing_bytes(self, body: Body) -> bytes:
+        """What an ed25519 key signs."""
+
+    def typed_hash(self, body: Body) -> bytes:
+        """What a wallet signs."""
+
+
 class Key(Protocol):
     """What signs."""
 
@@ -55,6 +69,9 @@ class Key(Protocol):
 
     def sign(self, body: Body, network: str) -> Signed:
         """A body, signed for a network."""
+
+    def sign_inside(self, body: Body, within: Within) -> Signed:
+        """A body, signed for an envelope: the signature is valid nowhere else."""
 
     def login(self, terms: LoginTerms) -> dict[str, str]:
         """What a login on the stream says beside the account: `signature`, and the `key` of an ed25519 key."""
@@ -169,6 +186,10 @@ class Ed25519Key:
         signature = self._key.sign(SIGNED_TAG + raw(network) + made).signature
         return Signed(made + b"\0" + raw(self.public) + signature)
 
+    def sign_inside(self, body: Body, within: Within) -> Signed:
+        """Signs an operation for an envelope: the signature is valid nowhere else."""
+        return Signed(body.encode() + b"\0" + raw(self.public) + self._key.sign(within.signing_bytes(body)).signature)
+
     def sign_bytes(self, message: bytes) -> str:
         """The signature on bytes, such as those of a `PolicyRequest` or a `KeyConsent`."""
         return "0x" + self._key.sign(message).signature.hex()
@@ -210,6 +231,10 @@ class EthereumKey:
 
     def sign(self, body: Body, network: str) -> Signed:
         return Signed(body.encode() + b"\1" + raw(network) + self._compact(body.typed_hash(network)))
+
+    def sign_inside(self, body: Body, within: Within) -> Signed:
+        """Signs an operation for an envelope: the signature is valid nowhere else."""
+        return Signed(body.encode() + b"\1" + within.network + self._compact(within.typed_hash(body)))
 
     def sign_hash(self, digest: bytes) -> str:
         """The compact signature on the hash of typed data, such as that of a `PolicyRequest`."""

@@ -611,7 +611,7 @@ class Outcome:
     """What a block did with a transaction. The amounts are those of an offer in its first batch, or of
     an exact order."""
 
-    result: Literal["applied", "void", "offered", "replaced", "cancelled", "pooled", "exact", "listed", "refused"]
+    result: Literal["applied", "void", "offered", "replaced", "cancelled", "pooled", "exact", "listed", "sealed", "refused"]
     sold: Decimal | None = None
     bought: Decimal | None = None
     left: Decimal | None = None
@@ -653,6 +653,9 @@ class Outcome:
                 )
             case "refused":
                 return Outcome("refused", code=body["code"], message=body["message"])
+            case "sealed":
+                # `opened`, `garbage` or `unpaid`.
+                return Outcome("sealed", why=body["became"], code=body.get("code"), message=body.get("message"))
             case "listed":
                 return Outcome("listed", number=body["number"])
             case "cancelled":

@@ -25,9 +25,10 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from walras.client.calls import Session
-from walras.client.encoding import Body, Operation, Signed
+from walras.client.encoding import SEAL_BYTES, Body, Operation, Signed
 from walras.client.errors import (
     BusyError,
     ClientError,
@@ -44,10 +45,14 @@ from walras.client.errors import (
 from walras.client.fate import fate_of, fate_of_number, told
 from walras.client.flow import Ask, Flow, Pause, post, read
 from walras.client.keys import Key
-from walras.client.models import Account, Fate, SessionKey
+from walras.client.models import Account, Fate, Limits, SessionKey
+from walras.client.operations import Cancel
 from walras.client.pending import Store
 
-__all__ = ["Numbers", "Sender"]
+__all__ = ["NumberGoneError", "Numbers", "Sender"]
+
+Make: TypeAlias = "Callable[[Limits, int, int], Signed]"
+"""Makes a transaction of a number and an end."""
 
 _PAUSES_S = (0.01, 0.5)
 _LAG_PATIENCE_S = 30.0
@@ -60,7 +65,7 @@ _WAITS = ("sequence_conflict", "sequence_too_far", "over_quota", "duplicate")
 """Refusals that pass: another pending transaction has the number, or the block was full of such operations."""
 
 
-class _NumberGoneError(Exception):
+class NumberGoneError(Exception):
     """Another transaction has the number: this one can never count."""
 
 
@@ -170,7 +175,7 @@ class Sender:
                 kept(signed)
             try:
                 return (yield from self.deliver(signed, wait, is_new))
-            except _NumberGoneError:
+            except NumberGoneError:
                 self.store.forget(signed.id)
                 if stops != self._stops:
                     why = f"slot {self.slot} was stopped after it was sent"
@@ -187,23 +192,48 @@ class Sender:
     def hold(self, operation: Operation, lasts: int) -> Flow[Signed]:
         """Signs an operation that another one may send later, under a number that nothing else takes. It is not stored:
         this client does not send it."""
-        return (yield from self._numbered_and_signed(operation, None, lasts, is_stored=False))[0]
+        return (yield from self._numbered_and_signed(self._plain(operation), None, lasts, is_stored=False))[0]
+
+    def number(self) -> Flow[Signed]:
+        """A number and an end that nothing else takes, on a transaction that nobody has signed."""
+
+        def unsigned(limits: Limits, sequence: int, until: int) -> Signed:
+            head = Body(limits.chain, self.account, sequence, until, Cancel(())).encode()
+            return Signed(head + bytes(SEAL_BYTES))
+
+        return (yield from self._numbered_and_signed(unsigned, None, self.lasts, is_stored=False))[0]
+
+    def made(
+        self, make: Make, reference: str | None, lasts: int, is_form: Callable[[bytes], bool]
+    ) -> Flow[tuple[Signed, bool]]:
+        """As `sign`, of a transaction that is made for its number."""
+        return (yield from self._numbered_and_signed(make, reference, lasts, is_form, is_stored=True))
+
+    def _plain(self, operation: Operation) -> Make:
+        def sign(limits: Limits, sequence: int, until: int) -> Signed:
+            return self.key.sign(Body(limits.chain, self.account, sequence, until, operation), limits.network)
+
+        return sign
 
     def sign(
         self, operation: Operation, reference: str | None, is_form: Callable[[bytes], bool] | None = None
     ) -> Flow[tuple[Signed, bool]]:
         """Signs an operation under a free number and stores it; or finds the one that the reference names. Says
         whether it is new."""
-        return (yield from self._numbered_and_signed(operation, reference, self.lasts, is_form, is_stored=True))
+        encoded = operation.encode()
+        is_form = is_form or (lambda other: other == encoded)
+        plain = self._plain(operation)
+        return (yield from self._numbered_and_signed(plain, reference, self.lasts, is_form, is_stored=True, repeats=True))
 
     def _numbered_and_signed(
         self,
-        operation: Operation,
+        make: Make,
         reference: str | None,
         lasts: int,
-        is_form: Callable[[bytes], bool] | None = None,
+        is_form: Callable[[bytes], bool] = lambda other: False,
         *,
         is_stored: bool,
+        repeats: bool = False,
     ) -> Flow[tuple[Signed, bool]]:
         limits = yield from self.session.limits()
         self.numbers._window = limits.sequence_window
@@ -212,9 +242,8 @@ class Sender:
             yield from self._clear_torn()
             yield from self._wait_until_caught_up()
             yield from self._learn()
-        begun, encoded, is_fresh = time.monotonic(), operation.encode(), False
-        is_form = is_form or (lambda other: other == encoded)
-        if is_stored and reference is None and (before := (yield from self._sent_before(is_form))) is not None:
+        begun, is_fresh = time.monotonic(), False
+        if repeats and reference is None and (before := (yield from self._sent_before(is_form))) is not None:
             return before, False
         height = yield from self.session.height()
         while True:
@@ -232,7 +261,7 @@ class Sender:
                 if taken is not None:
                     sequence, least = taken
                     until = max(height + lasts - secrets.randbelow(lasts // 4 + 1), least)
-                    signed = self.key.sign(Body(limits.chain, self.account, sequence, until, operation), limits.network)
+                    signed = make(limits, sequence, until)
                     if is_stored:
                         self.store.keep(signed, reference)
                     self.store.took(self._numbered, sequence)
@@ -289,6 +318,23 @@ class Sender:
                 self.store.forget(id)
             raise SentBeforeError(self.session.server, id, signed.until, fate.height)
         return None
+
+    def untold(self, is_form: Callable[[bytes], bool]) -> list[Signed]:
+        """Stored transactions of this form whose results no call has told."""
+        with self._claims:
+            if self._doubtful is None:
+                self._doubtful = {signed.id for signed in self.store.all()}
+            stored = [self.store.get(id) for id in self._doubtful]
+        return [one for one in stored if one is not None and is_form(one.body[44:]) and self.signs(one)]
+
+    def look_up(self, signed: Signed) -> Flow[Fate]:
+        """The fate of a stored transaction; one that is final is no longer stored."""
+        fate = yield from fate_of(self.session, signed.id, signed)
+        if fate.is_final:
+            with self._claims:
+                self._doubtful = (self._doubtful or set()) - {signed.id}
+            self.store.forget(signed.id)
+        return fate
 
     def _check_network(self, network: str) -> None:
         """A key keeps to the network that it first signed for, until its owner names another."""
@@ -379,7 +425,7 @@ class Sender:
                 why = str(error)
                 if is_new and isinstance(error, RefusedError) and error.code in _NUMBER_GONE:
                     # Nobody has seen the bytes before, and the node did not take them.
-                    raise _NumberGoneError from error
+                    raise NumberGoneError from error
                 if error.leaves_doubt:
                     # The node may have it: the next question is what it knows.
                     is_pending = True
@@ -414,7 +460,7 @@ class Sender:
             case "refused" if fate.height is not None:
                 raise self._refusal(signed, 422, fate.code or "refused", fate.message or "")
             case "void" if fate.code == "number_taken":
-                raise _NumberGoneError
+                raise NumberGoneError
             case "void":
                 self._let_go(signed)
                 raise VoidError(self.session.server, signed.id, fate.message or "it has ended")
@@ -438,7 +484,7 @@ class Sender:
         yield from self.session.assets()
         try:
             return (yield from self.deliver(signed, wait))
-        except _NumberGoneError:
+        except NumberGoneError:
             self.store.forget(id)
             raise VoidError(self.session.server, id, "another transaction of the account has its number") from None
 

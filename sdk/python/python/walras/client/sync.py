@@ -57,7 +57,8 @@ class Client:
     `slot`, one whose session key of that slot it is: then the client numbers in the slot.
     `network` is the identity that the node must have. `store` keeps transactions until they are final: a path is that
     of a key file, beside which they lie; without one they end with the process. `patience` is the longest wait for the
-    block of a transaction in seconds, `lasts` the number of blocks for which a transaction may count.
+    block of a transaction in seconds, `lasts` the number of blocks for which a transaction may count. `payer` is another
+    client whose Ed25519 key signs and pays for the envelopes of `sealed` orders; by default this one's does.
     """
 
     def __init__(
@@ -72,8 +73,9 @@ class Client:
         patience: float = 60.0,
         lasts: int = 256,
         token: str | None = None,
+        payer: Client | None = None,
     ) -> None:
-        self._core = Core(server, key, account, network, store, patience, lasts, slot)
+        self._core: Core = Core(server, key, account, network, store, patience, lasts, slot, payer._core if payer else None)
         self._http = httpx.Client(base_url=self._core.session.server, headers=self._core.headers(token))
         self._token = token
 
@@ -309,50 +311,55 @@ class Client:
         before that is sent."""
         return self.run(self._core.sender.send(operation, wait, reference, kept))
 
+    def submit_sealed(self, orders: Sequence[Operation], *, reference: str | None = None, wait: bool = True) -> list[Fate]:
+        """Sends orders of `walras.client.operations` in one envelope, at most 32: their fates, in order."""
+        return self.run(self._core.envelopes.send(orders, wait, reference))
+
     def offer(
         self, sell: str, buy: str, amount: Number, price: Number, *,
-        life: str = RESTS, client: str = NO_CLIENT, reference: str | None = None, wait: bool = True,
+        life: str = RESTS, client: str = NO_CLIENT, reference: str | None = None, wait: bool = True, sealed: bool = False,
     ) -> Fate:
         """Offers `amount` of `sell` for at least `price` of `buy` each.
 
         `life` says what becomes of the part that is not sold at once: it ``rests``, or rests ``until`` a height, or
-        returns after ``one batch``. `client` is the caller's own name of it, 16 bytes in hexadecimal.
+        returns after ``one batch``. `client` is the caller's own name of it, 16 bytes in hexadecimal. `sealed` orders go in
+        an envelope, see `walras.client.envelopes`: a `SealError` says why one cannot, and nothing is sent then.
         """
-        return self.run(self._core.offer(sell, buy, amount, price, (life, client), reference, wait))
+        return self.run(self._core.offer(sell, buy, amount, price, (life, client), reference, wait, sealed))
 
     def buy(
         self, market: str, amount: Number, price: Number, *,
-        life: str = RESTS, client: str = NO_CLIENT, reference: str | None = None, wait: bool = True,
+        life: str = RESTS, client: str = NO_CLIENT, reference: str | None = None, wait: bool = True, sealed: bool = False,
     ) -> Fate:
         """Buys `amount` of a market's base for at most `price` of its quote each. What the next batch would fill whole stops
         at the amount: it goes as an exact order or, where that finds no room, as an offer at the price that the batch
         would charge. The rest goes as an offer of what the amount costs, which a later batch at a better price fills with
         more, never dearer. Without `wait` nobody looks whether the exact order was filled."""
-        return self.run(self._core.order("buy", market, amount, price, (life, client), reference, wait))
+        return self.run(self._core.order("buy", market, amount, price, (life, client), reference, wait, sealed))
 
     def sell(
         self, market: str, amount: Number, price: Number, *,
-        life: str = RESTS, client: str = NO_CLIENT, reference: str | None = None, wait: bool = True,
+        life: str = RESTS, client: str = NO_CLIENT, reference: str | None = None, wait: bool = True, sealed: bool = False,
     ) -> Fate:
         """Sells up to `amount` of a market's base for at least `price` of its quote each."""
-        return self.run(self._core.order("sell", market, amount, price, (life, client), reference, wait))
+        return self.run(self._core.order("sell", market, amount, price, (life, client), reference, wait, sealed))
 
     def exact(
         self, side: Literal["buy", "sell"], market: str, amount: Number, bound: Number, *,
-        client: str = NO_CLIENT, reference: str | None = None, wait: bool = True,
+        client: str = NO_CLIENT, reference: str | None = None, wait: bool = True, sealed: bool = False,
     ) -> Fate:
         """Buys exactly `amount` of a market's base for at most `bound` of its quote in all, or sells exactly `amount` for
         at least `bound`, in the batch of the next block; or nothing happens (`outcome.why` says why not)."""
-        return self.run(self._core.exact(side, market, amount, bound, client, reference, wait))
+        return self.run(self._core.exact(side, market, amount, bound, client, reference, wait, sealed))
 
-    def cancel(self, offer: Offer | int, *, wait: bool = True) -> Fate:
+    def cancel(self, offer: Offer | int, *, wait: bool = True, sealed: bool = False) -> Fate:
         """Cancels what rests of an own offer."""
-        return self.run(self._core.cancel(offer, wait))
+        return self.run(self._core.cancel(offer, wait, sealed))
 
-    def replace(self, offer: Offer | int, amount: Number, price: Number, *, wait: bool = True) -> Fate:
+    def replace(self, offer: Offer | int, amount: Number, price: Number, *, wait: bool = True, sealed: bool = False) -> Fate:
         """Replaces an own offer by one of another size or price. What is sold of it meanwhile makes the new one
         smaller: both together never sell more than `amount` of what rests now."""
-        return self.run(self._core.replace(offer, amount, price, wait))
+        return self.run(self._core.replace(offer, amount, price, wait, sealed))
 
     def cancel_all(self, market: str | None = None, *, every: bool = False) -> list[Fate]:
         """Cancels all own offers, or those of a market, 32 in a transaction. Those that trade meanwhile are left. A client
