@@ -235,7 +235,7 @@ const VALIDATORS: [Row; 32] = [
     of_seat(SeatMistake::ErasesEarly, 0, "holds no share of the key"),
     of_unsealing(UnsealMistake::KeysUnchecked, 0, "applies another block"),
     of_unsealing(UnsealMistake::FalseKept, 0, "combines false shares of"),
-    of_unsealing(UnsealMistake::NeverAsks, 0, "the run does not end"),
+    of_unsealing(UnsealMistake::NeverAsks, 0, "a state is fetched"),
     of_unsealing(UnsealMistake::DoubtForgotten, 0, "combines false shares of"),
 ];
 
@@ -328,7 +328,8 @@ fn network_for_seats(mistake: SeatMistake, seed: u64) -> (SimNetwork, u64) {
         SeatMistake::HidesLoss => network.lost_logs = 2,
         SeatMistake::KeepsSecrets => {
             network = SimNetwork::new(5, 3_500 + seed);
-            (network.seals, network.epoch_heights) = (true, Some(60));
+            (network.seals, network.envelopes_within) = (true, 8_000_000);
+            network.epoch_heights = Some(40);
             return (network, 200);
         }
         SeatMistake::ErasesEarly => {}
@@ -340,7 +341,7 @@ fn network_for_unsealing(mistake: UnsealMistake, seed: u64) -> (SimNetwork, u64)
     let mut network = SimNetwork::new(4, 3_600 + seed);
     (network.seals, network.envelopes_within) = (true, 8_000_000);
     match mistake {
-        UnsealMistake::NeverAsks => (network.cuts, network.kills) = (10, 6),
+        UnsealMistake::NeverAsks => (network.must_open, network.cuts, network.kills) = (true, 10, 6),
         UnsealMistake::KeysUnchecked | UnsealMistake::FalseKept | UnsealMistake::DoubtForgotten => {
             (network.tails, network.must_open, network.false_seat) = (false, true, Some(2));
         }

@@ -377,7 +377,7 @@ fn a_payer_has_four_envelopes_waiting_and_keeps_nobody_out() {
     for number in 5..=60 {
         assert_eq!(world.owner(1, number, envelope(number as u8)), enough);
     }
-    assert!(Refusal::ENVELOPES_WAIT.text().contains("32 orders"), "it says what to do");
+    assert!(Refusal::ENVELOPES_WAIT.to_string().contains("32 orders"), "it says what to do");
     assert_eq!(world.owner(1, 5, pay(1)), Ok(()), "its number is free, and other operations wait elsewhere");
     for person in 2..40 {
         assert_eq!(world.owner(person, 1, envelope(1)), Ok(()));

@@ -251,7 +251,8 @@ pub struct SimNetwork {
     pub envelopes_within: u64,
     /// A seat whose file has another share than the one it holds by the state. It sends false shares, and false keys.
     pub false_seat: Option<Index>,
-    /// Whether envelopes must open, and false shares cost one check: for networks that are slow nowhere.
+    /// Whether envelopes must open, false shares cost one check, and nobody fetches a state: for networks that keep all
+    /// blocks, without faulty validators, of which those with a false seat are slow nowhere.
     pub must_open: bool,
     /// Intervals within which a transaction is certified, while clients fill the quota of stops. For networks without
     /// faults.

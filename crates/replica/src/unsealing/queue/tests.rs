@@ -7,7 +7,7 @@ use std::time::Duration;
 use consensus::{ALL_HEIGHTS, Chain, Rules};
 use kernel::Planted;
 use ledger::{BlockClock, Ledger};
-use primitives::{Body, Digest, Operation, SecretKey, SubBlock, Transaction};
+use primitives::{Body, Operation, SecretKey, SubBlock, Transaction};
 use sealing::{EnvelopeTerms, OpeningKey, SealShare, SealedText, SealingKey, seal};
 
 use super::*;
@@ -114,11 +114,9 @@ impl Seat {
 
     fn perform(&mut self, job: UnsealJob) -> UnsealDone {
         match job {
-            UnsealJob::Find(work) => {
-                UnsealDone::Found(work.perform(|slot, payload| {
-                    envelopes_of(&SubBlock::from_payload(slot, payload).expect("a sub-block"))
-                }))
-            }
+            UnsealJob::Find(work) => UnsealDone::Found(work.perform(|slot, payload| {
+                envelopes_of(&SubBlock::from_payload(slot.into(), payload).expect("a sub-block"))
+            })),
             UnsealJob::Keys(work) => {
                 self.combined += usize::from(matches!(work, UnsealWork::Combine { .. }));
                 self.checked += usize::from(matches!(work, UnsealWork::Check { .. }));
