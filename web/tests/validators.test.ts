@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { Validator } from "@walras/client/bodies";
-import { latency, rows } from "../src/views/validators";
+import { closed, latency, rows } from "../src/views/validators";
 
 const peer = (validator: number, connected = true) => ({
   validator,
@@ -30,6 +30,12 @@ it("says how each validator stands", () => {
   expect(rows(status, []).map((row) => row.state)).toEqual(["votes", "votes", "benched", "not connected"]);
   expect(rows({ ...status, silent: true }, [])[0]?.state).toBe("listens");
   expect(rows(status, []).map((row) => row.me)).toEqual([true, false, false, false]);
+});
+
+it("says whose shares of sealed orders have not come", () => {
+  expect(closed({})).toBe("");
+  expect(closed({ sealed_wait: { height: 7, ms: 200, silent: [2] } })).toBe("");
+  expect(closed({ sealed_wait: { height: 7, ms: 9_000, silent: [2, 3] } })).toContain("height 7 for shares of validator 2, 3 that");
 });
 
 it("counts the superblocks that each is in", () => {

@@ -66,7 +66,7 @@ pub use markets::{
 };
 pub use node::{
     AssetBody, AssetsBody, DoorsBody, HolderBody, LimitsBody, ListedAssetBody, ListingBody, MempoolStatus, NodeStatus,
-    StateRoot,
+    SealingStatus, StateRoot,
 };
 pub use operations::{OperationBody, OrderNumberBody, VenueMarketTermsBody, VenueOperatorBody};
 pub use pools::{HoldingBody, HoldingsBody, PoolBody, PoolFillBody, PoolsBody};
@@ -79,7 +79,7 @@ pub use stream::{
 };
 pub use unions::flatten_unions;
 pub use upgrade::{ApprovedRulesBody, ComingRulesBody, UpgradeBody};
-pub use validator_status::{PeerStatus, ValidatorStatus};
+pub use validator_status::{PeerStatus, SealedWait, ValidatorStatus};
 pub use venue_asks::{
     AskBody, LifeBody, ListBody, ListedOrderBody, OperatorBody, OrderBody, PlaceBody, PlaceListsBody, RequestBody,
     SelfTradeBody,

@@ -43,6 +43,22 @@ pub struct NodeStatus {
     /// The shards of the member of the payment lane that this node is; none in other nodes.
     #[serde(default)]
     pub lane_shards: Vec<LaneShardBody>,
+    /// The committee's sealing key, or why there is none; null on chains that make none.
+    #[serde(default)]
+    pub sealing: Option<SealingStatus>,
+}
+
+/// The committee's sealing key.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct SealingStatus {
+    /// The number of the key that is in force in the next block; null if there is none.
+    pub in_force: Option<u64>,
+    /// For how many heights it has been in force.
+    pub age: Option<u64>,
+    /// How many hold a share of it.
+    pub holders: usize,
+    /// Why there is no key, in words; null if there is one.
+    pub missing: Option<String>,
 }
 
 /// A state root and its height.

@@ -47,10 +47,24 @@ pub struct ValidatorStatus {
     pub silent: bool,
     /// Whether others are ahead and none of them sends the missing blocks: then this validator fetches a state.
     pub stranded: bool,
+    /// The decided height whose envelopes are not open yet; null if none waits.
+    #[serde(default)]
+    pub sealed_wait: Option<SealedWait>,
     /// The validators without a slot in the next height, because they were absent from many.
     pub benched: Vec<u8>,
     /// All validators by index, then the followers; including this one.
     pub peers: Vec<PeerStatus>,
+}
+
+/// What the ledger waits for while the envelopes of a decided height are closed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct SealedWait {
+    /// The height.
+    pub height: u64,
+    /// For how long it has waited, in milliseconds, to a tick and up to 51 seconds: it may be longer.
+    pub ms: u64,
+    /// The holders of a share, by index, from whom nothing has come.
+    pub silent: Vec<u8>,
 }
 
 /// How far a peer is, as this validator knows it.
@@ -138,6 +152,7 @@ mod tests {
             admission: None,
             silent: false,
             stranded: false,
+            sealed_wait: None,
             benched: Vec::new(),
             peers: (0..4).map(peer).collect(),
         }

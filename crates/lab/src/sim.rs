@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 use std::process::ExitCode;
 use std::sync::Mutex;
 
-use ::sim::validators::{self, run_twins, run_validators, run_versions};
+use ::sim::validators::{self, run_sealed, run_twins, run_validators, run_versions};
 use ::sim::{
     Failure, FoundMistake, LaneOptions, LaneReport, MarketOptions, MarketReport, SimOptions, SimReport, crash_points,
     found, run, run_lane, run_market,
@@ -26,6 +26,7 @@ use serde_json::{Value, json};
   walras-lab sim --consensus --engine tendermint --seeds 200   # the same, with the other engine
   walras-lab sim --consensus --twins --seeds 200   # as many of them as may be faulty run as two instances of one key
   walras-lab sim --consensus --mixed-versions --seeds 200   # two programs of neighbouring rules; the newer act by vote
+  walras-lab sim --consensus --sealed --seeds 200   # all with a sealing key, and clients who seal orders
   walras-lab sim --consensus --regions 50  # how long certificates take among 50 validators in ten regions
   walras-lab sim --lane --seeds 200    # the payment lane: crashes, a Byzantine validator, an owner who spends twice
   walras-lab sim --lane --shards 4 --seeds 200     # the same with four shards a member, half of them apart
@@ -81,6 +82,9 @@ pub struct Sim {
     /// With --consensus: validators run programs of two versions, and change to the newer rules by vote.
     #[arg(long, requires = "consensus", conflicts_with_all = ["twins", "regions", "even"])]
     mixed_versions: bool,
+    /// With --consensus: every network has a sealing key, and clients who seal orders.
+    #[arg(long, requires = "consensus", conflicts_with_all = ["twins", "mixed_versions", "regions", "even"])]
+    sealed: bool,
     /// With --consensus: instead, this many correct validators in ten regions of the world; measures how long
     /// certificates take.
     #[arg(long, requires = "consensus", value_name = "N", value_parser = clap::value_parser!(u8).range(1..=200))]
@@ -135,9 +139,10 @@ impl Sim {
             return Ok(run_markets(seeds, json));
         }
         if self.consensus {
-            let world = match (self.twins, self.mixed_versions) {
-                (true, _) => (" --twins", run_twins as NetworkRun),
-                (_, true) => (" --mixed-versions", run_versions as NetworkRun),
+            let world = match (self.twins, self.mixed_versions, self.sealed) {
+                (true, ..) => (" --twins", run_twins as NetworkRun),
+                (_, true, _) => (" --mixed-versions", run_versions as NetworkRun),
+                (.., true) => (" --sealed", run_sealed as NetworkRun),
                 _ => ("", run_validators as NetworkRun),
             };
             return run_consensus(seeds, self.engine.rules().protocol, world, json);

@@ -303,6 +303,7 @@ impl Shared {
         let rules = &ledger.charter().rules;
         let (number, meant, acts) = rules.agreed();
         self.metrics.note_rules(ledger.next_rules(), number, ledger::followed(rules, ledger.newest_rules()));
+        self.metrics.note_sealing(&ledger);
         let (unknown, from) = if ledger.follows(number, &meant) { (0, 0) } else { (number, acts) };
         self.life.unknown_from.store(from, Ordering::Release);
         if self.life.unknown_rules.swap(unknown, Ordering::AcqRel) != unknown && unknown > 0 {

@@ -263,6 +263,8 @@ impl Validator {
             peer.round_trip_ms = round_trip.map(|time| time.as_secs_f64() * 1_000.0);
         }
         shared.metrics.connected.set(status.connected as i64);
+        let wait = status.sealed_wait.as_ref().map(|wait| (wait.ms, wait.silent.as_slice()));
+        shared.metrics.note_sealed_wait(wait, status.peers.len());
         self.warn_of_stall(&status);
         self.tell_admission(&status, shared);
         status.admission.clone_from(&self.admission);

@@ -113,6 +113,10 @@ refusals! {
     /// An envelope may not hold the operation.
     NOT_SEALABLE: refused, "not_sealable",
         "an envelope holds offers, exact orders, replacements and cancels, each signed by one key for this envelope";
+    /// As many envelopes of the payer wait as a pool holds of one.
+    ENVELOPES_WAIT: refused, "envelopes_wait",
+        "four envelopes of this payer wait in this pool, and it holds no more of one: put up to 32 orders into each, \
+         wait for a block, or pay from another account";
 }
 
 impl Refusal {

@@ -1,8 +1,11 @@
 //! Metrics for Prometheus. Names use base units, by its convention.
 
+mod sealing;
+
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
+use ledger::Ledger;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -11,6 +14,7 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 
+use self::sealing::SealingGauges;
 use crate::views::CommittedBlock;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -144,6 +148,7 @@ pub struct Metrics {
     rules: Gauge,
     rules_to_come: Gauge,
     rules_known: Gauge,
+    sealing: SealingGauges,
     refused_frames: Family<ReasonLabel, Counter>,
     sub_blocks: Family<ValidatorLabel, Counter>,
     height: Gauge,
@@ -193,6 +198,17 @@ impl Metrics {
         self.rules_known.set(known.into());
     }
 
+    /// Shows the committee's sealing key after a block.
+    pub fn note_sealing(&self, ledger: &Ledger) {
+        self.sealing.note_key(ledger);
+    }
+
+    /// Shows for how many milliseconds a decided height has waited for its envelopes, and which of this many peers are
+    /// silent about it.
+    pub fn note_sealed_wait(&self, wait: Option<(u64, &[u8])>, peers: usize) {
+        self.sealing.note_wait(wait, peers);
+    }
+
     /// A registry with every metric at zero.
     pub fn new() -> Metrics {
         let mut registry = Registry::with_prefix("walras");
@@ -213,6 +229,7 @@ impl Metrics {
             rules: Gauge::default(),
             rules_to_come: Gauge::default(),
             rules_known: Gauge::default(),
+            sealing: SealingGauges::default(),
             refused_frames: Family::default(),
             sub_blocks: Family::default(),
             height: Gauge::default(),
@@ -261,6 +278,7 @@ impl Metrics {
         let agreed = "The newest rules that the chain has agreed on, whether they act already or not";
         registry.register("rules_agreed", agreed, metrics.rules_to_come.clone());
         registry.register("rules_known", "The newest rules that this node follows", metrics.rules_known.clone());
+        metrics.sealing.register(&mut registry);
         metrics.shards.iter().for_each(|(name, help, gauge)| registry.register(*name, *help, gauge.clone()));
         metrics.venues.iter().for_each(|(name, help, gauge)| registry.register(*name, *help, gauge.clone()));
         let refused = "Rejected frames of other validators, by reason";

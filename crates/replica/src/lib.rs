@@ -75,7 +75,7 @@ pub mod state_sync;
 pub mod unsealing;
 
 /// How far a validator is, as its clients read it.
-pub use api::{PeerStatus, ValidatorStatus};
+pub use api::{PeerStatus, SealedWait, ValidatorStatus};
 pub use effect::{Agreed, Effect, Job, Observation};
 pub use error::ReplicaError;
 pub use ethereum_index::{

@@ -324,13 +324,14 @@ impl Mempool {
             Err(Reject::Refused(Refusal::SEQUENCE_CONFLICT)) => return self.substitute(entry, ledger),
             verdict => verdict?,
         }
-        if self.is_full_for(&entry) {
+        let reject = match () {
+            () if self.is_full_for(&entry) => Some(Reject::Full),
+            () if self.bounded.has_enough_of(&entry) => Some(Reject::Refused(Refusal::ENVELOPES_WAIT)),
+            () => self.make_way(&entry, ledger).err().map(Reject::Refused),
+        };
+        if let Some(reject) = reject {
             self.reserved.release(&entry.transaction, self.fee);
-            return Err(Reject::Full);
-        }
-        if let Err(refusal) = self.make_way(&entry, ledger) {
-            self.reserved.release(&entry.transaction, self.fee);
-            return Err(Reject::Refused(refusal));
+            return Err(reject);
         }
         self.insert(entry);
         Ok(())

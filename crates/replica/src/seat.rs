@@ -42,13 +42,14 @@ use ledger::{Ledger, SealBoard, SealPost, SealStep, Seals};
 use payments::{KeyGeneration, KeyShare, SealSeed, dealing, false_dealing};
 use primitives::{Address, Digest, Height, Signer, Transaction, UNTIL_USUAL, ValidatorPost, ValidatorSays};
 use sealing::SealShare;
+use strum::VariantArray;
 
 use crate::Mempool;
 use crate::attendance::{PAUSE_TICKS, own_account};
 use crate::mempool::PoolEntry;
 
 /// Mistakes that tests plant in a seat: a check that never fails proves nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, VariantArray)]
 pub enum SeatMistake {
     /// It deals what it draws anew each time.
     DealsAnew,
@@ -62,6 +63,11 @@ pub enum SeatMistake {
     KeepsSecrets,
     /// It erases its share as soon as it has proved that it holds it.
     ErasesEarly,
+}
+
+impl SeatMistake {
+    /// All of them.
+    pub const ALL: &[SeatMistake] = SeatMistake::VARIANTS;
 }
 
 /// A secret of a seat for the key of one number.
@@ -361,4 +367,4 @@ impl SealSeat {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

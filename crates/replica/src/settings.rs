@@ -5,6 +5,8 @@ use std::time::Duration;
 use kernel::Planted;
 use strum::VariantArray;
 
+use crate::UnsealMistake;
+
 /// Time between two ticks of the engine.
 const TICK: Duration = Duration::from_millis(200);
 
@@ -21,11 +23,14 @@ pub struct ReplicaSettings {
     pub tick: Duration,
     /// The defect that a simulation plants.
     pub defect: Planted<Defect>,
+    /// The mistake in opening envelopes that a simulation plants.
+    pub unsealing: Planted<UnsealMistake>,
 }
 
 impl Default for ReplicaSettings {
     fn default() -> ReplicaSettings {
-        ReplicaSettings { transactions: 100_000, check_ahead: true, accuse: true, tick: TICK, defect: Planted::NOTHING }
+        let (defect, unsealing) = (Planted::NOTHING, Planted::NOTHING);
+        ReplicaSettings { transactions: 100_000, check_ahead: true, accuse: true, tick: TICK, defect, unsealing }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use consensus::Protocol;
 use member::MemberMistake;
-use replica::{Defect, LifeMistake};
+use replica::{Defect, LifeMistake, SeatMistake, UnsealMistake};
 use venue::VenueMistake;
 
 use crate::lane::{LaneOptions, run_lane};
@@ -125,6 +125,14 @@ const fn of_replica(mistake: Defect, seed: u64, says: &'static str) -> Row {
     (Mistake::Replica(mistake), Scene::Validators, seed, says)
 }
 
+const fn of_seat(mistake: SeatMistake, seed: u64, says: &'static str) -> Row {
+    (Mistake::Seat(mistake), Scene::Validators, seed, says)
+}
+
+const fn of_unsealing(mistake: UnsealMistake, seed: u64, says: &'static str) -> Row {
+    (Mistake::Unseal(mistake), Scene::Validators, seed, says)
+}
+
 const fn of_member(mistake: MemberMistake, seed: u64, blocks: u64, says: &'static str) -> Row {
     (Mistake::Member(mistake), Scene::Lane(blocks), seed, says)
 }
@@ -196,7 +204,7 @@ const SOLO: [Row; 52] = [
     solo(EngineMistake::FrozenEndUntold, 11, "were over, but"),
 ];
 
-const VALIDATORS: [Row; 22] = [
+const VALIDATORS: [Row; 32] = [
     of_life(LifeMistake::ForgetsUncertified, Scene::Validators, 6, "unsound answer"),
     of_life(LifeMistake::HandoverNotAwaited, Scene::Validators, 0, "handovers lead to epoch 0"),
     of_replica(Defect::VotesUnlogged, 0, "has sent a vote that is not in its log"),
@@ -219,6 +227,16 @@ const VALIDATORS: [Row; 22] = [
     of_replica(Defect::OpensWithoutRules, 10, "newest: "),
     of_replica(Defect::ApprovesBlindly, 1, "cannot follow rules that were confirmed"),
     of_replica(Defect::NeverReady, 0, "has not said so"),
+    of_seat(SeatMistake::DealsAnew, 0, "a seat deals twice"),
+    of_seat(SeatMistake::DealsWrongShares, 0, "no envelope opens"),
+    of_seat(SeatMistake::ComplainsNeedlessly, 0, "no envelope opens"),
+    of_seat(SeatMistake::HidesLoss, 0, "holds no share of the key"),
+    of_seat(SeatMistake::KeepsSecrets, 0, "keeps secrets of keys that are over"),
+    of_seat(SeatMistake::ErasesEarly, 0, "holds no share of the key"),
+    of_unsealing(UnsealMistake::KeysUnchecked, 0, "applies another block"),
+    of_unsealing(UnsealMistake::FalseKept, 0, "combines false shares of"),
+    of_unsealing(UnsealMistake::NeverAsks, 0, "a state is fetched"),
+    of_unsealing(UnsealMistake::DoubtForgotten, 0, "combines false shares of"),
 ];
 
 const LANE: [Row; 25] = [
@@ -286,6 +304,8 @@ const MARKET: [Row; 30] = [
 fn network_for(mistake: Mistake, seed: u64) -> (SimNetwork, u64) {
     match mistake {
         Mistake::Replica(defect) => network_for_replicas(defect, seed),
+        Mistake::Seat(mistake) => network_for_seats(mistake, seed),
+        Mistake::Unseal(mistake) => network_for_unsealing(mistake, seed),
         Mistake::Life(LifeMistake::HandoverNotAwaited) => {
             let mut network = SimNetwork::new(5, 3_800 + seed);
             network.epoch_heights = Some(10);
@@ -297,6 +317,36 @@ fn network_for(mistake: Mistake, seed: u64) -> (SimNetwork, u64) {
             (network, 40)
         }
     }
+}
+
+fn network_for_seats(mistake: SeatMistake, seed: u64) -> (SimNetwork, u64) {
+    let mut network = SimNetwork::new(4, 3_500 + seed);
+    (network.seals, network.envelopes_within) = (true, 8_000_000);
+    match mistake {
+        SeatMistake::DealsAnew => network.kills = 20,
+        SeatMistake::DealsWrongShares | SeatMistake::ComplainsNeedlessly => network.must_open = true,
+        SeatMistake::HidesLoss => network.lost_logs = 2,
+        SeatMistake::KeepsSecrets => {
+            network = SimNetwork::new(5, 3_500 + seed);
+            (network.seals, network.envelopes_within) = (true, 8_000_000);
+            network.epoch_heights = Some(40);
+            return (network, 200);
+        }
+        SeatMistake::ErasesEarly => {}
+    }
+    (network, 40)
+}
+
+fn network_for_unsealing(mistake: UnsealMistake, seed: u64) -> (SimNetwork, u64) {
+    let mut network = SimNetwork::new(4, 3_600 + seed);
+    (network.seals, network.envelopes_within) = (true, 8_000_000);
+    match mistake {
+        UnsealMistake::NeverAsks => (network.must_open, network.cuts, network.kills) = (true, 10, 6),
+        UnsealMistake::KeysUnchecked | UnsealMistake::FalseKept | UnsealMistake::DoubtForgotten => {
+            (network.tails, network.must_open, network.false_seat) = (false, true, Some(2));
+        }
+    }
+    (network, 60)
 }
 
 fn network_for_replicas(defect: Defect, seed: u64) -> (SimNetwork, u64) {

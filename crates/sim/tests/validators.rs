@@ -262,3 +262,32 @@ fn a_lost_vote_log_is_silence_in_the_next_epoch_too() {
         assert!(network.check().epochs > 2);
     }
 }
+
+/// Keys are made, and envelopes open, with both engines, whatever a seed draws.
+#[test]
+fn envelopes_open_whatever_a_seed_draws() {
+    use consensus::Protocol::{Dbft, Tendermint};
+    let mut opened = [0; 2];
+    for seed in 0..6 {
+        for (count, protocol) in opened.iter_mut().zip([Dbft, Tendermint]) {
+            let ran = sim::validators::run_sealed(seed, protocol).unwrap_or_else(|failure| panic!("{failure}"));
+            *count += ran.opened;
+        }
+    }
+    assert!(opened.iter().all(|count| *count > 20), "{opened:?}");
+}
+
+#[test]
+#[ignore = "long: `walras-lab sim --consensus --sealed` runs as many"]
+fn many_sealed_networks_hold_for_seeds() {
+    use consensus::Protocol::{Dbft, Tendermint};
+    let from: u64 = std::env::var("FROM").map_or(0, |from| from.parse().expect("a number"));
+    for seed in from..from + 40 {
+        for protocol in [Dbft, Tendermint] {
+            match sim::validators::run_sealed(seed, protocol) {
+                Ok(ran) => println!("{seed} {protocol:?}: {} heights, opened {}", ran.heights, ran.opened),
+                Err(failure) => println!("BROKEN {seed} {protocol:?}: {failure}"),
+            }
+        }
+    }
+}

@@ -26,6 +26,8 @@ export type Status = {
   refused: number;
   /** The shards of the member of the payment lane that the node is. */
   lane_shards: LaneShardStatus[];
+  /** The committee's sealing key, or why there is none; null on chains that make none, and older nodes do not say. */
+  sealing?: { in_force: number | null; age: number | null; holders: number; missing: string | null } | null;
 };
 
 /** A shard of a member of the payment lane; `since_ms` is when it came up, or went down. */
@@ -320,6 +322,8 @@ export type Validator = {
   silent: boolean;
   /** Whether it lacks blocks that nobody gives any more. */
   stranded: boolean;
+  /** The decided height whose envelopes are not open yet, and the holders from whom no share has come; older nodes do not say. */
+  sealed_wait?: { height: number; ms: number; silent: number[] } | null;
   benched: number[];
   /** The epoch's validators by index, and after them who follows; the asked one too. */
   peers: Peer[];

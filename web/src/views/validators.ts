@@ -82,6 +82,14 @@ export function latency(row: Pick<Peer, "round_trip_ms">): string {
   return `${row.round_trip_ms.toFixed(digits)} ms`;
 }
 
+/** What the ledger waits for, if envelopes of a decided block have stayed closed for a second. */
+export function closed(status: Pick<Validator, "sealed_wait">): string {
+  const wait = status.sealed_wait;
+  if (!wait || wait.ms < 1_000) return "";
+  const silent = wait.silent.length ? ` of validator ${wait.silent.join(", ")}` : "";
+  return ` The ledger waits at height ${count(wait.height)} for shares${silent} that open sealed orders.`;
+}
+
 function inWords(status: Validator): string {
   const faulty = Math.floor((status.validators - 1) / 3);
   const away = status.validators - (status.follows ? 0 : 1) - status.connected;
@@ -89,7 +97,7 @@ function inWords(status: Validator): string {
   const sees = away === 0 ? "This node is connected to all others." : `This node is not connected to ${count(away)} of them.`;
   const lacks = status.stranded ? " It lacks blocks that nobody holds any more, and fetches a state instead." : "";
   const waits = status.admission ? ` It is ${status.admission}.` : "";
-  return `${bears} ${sees}${lacks}${waits}`;
+  return `${bears} ${sees}${lacks}${waits}${closed(status)}`;
 }
 
 function validatorsTable() {

@@ -10,11 +10,12 @@ mod prices;
 
 use serde_json::{Value, json};
 
-use super::chart::{Chart, ChartPlot, unrolled};
-use super::exhibit::ExhibitKind::{self, Measured};
+use super::chart::{Chart, ChartPlot, ChartSeries, unrolled};
+use super::exhibit::ExhibitKind::{self, Measured, Simulated};
 use super::exhibit::{Exhibit, ExhibitError, ExhibitRun, ExhibitSteps, Paper, PaperOptions, listed};
 use crate::evm::EvmOptions;
 use crate::filter::FilterOptions;
+use crate::last_look::{Blind, last_look};
 use crate::order_book::OrderBookOptions;
 use crate::payments::PaymentsOptions;
 
@@ -171,7 +172,43 @@ pub(super) const EXHIBITS: &[Exhibit] = &[
         claims: claims::FILTER,
         ..speedex("appendix-i-filter", "appendix I", "the deterministic filter, and a contested one", (6, 200), filter)
     },
+    Exhibit {
+        kind: Simulated,
+        says: &[("commit-reveal", "orders hidden until their batch is fixed: named, not built", "§8")],
+        claims: claims::LAST_LOOK,
+        ..speedex("section-8-last-look", "§8", "a validator that trades on what it reads", (3, 20), last_looks)
+    },
 ];
+
+/// Runs with the same values, and a copycat that reads, guesses or follows.
+fn last_looks(options: &PaperOptions, say: &mut ExhibitSteps) -> Result<Chart, ExhibitError> {
+    let batches = options.pick(200, 2_000);
+    let runs = [
+        ("plain", "copies what it reads", None),
+        ("sealed", "guesses", Some(Blind::Guesses)),
+        ("sealed", "copies the batch before", Some(Blind::Follows)),
+    ];
+    let mut chart = Chart {
+        method: format!(
+            "{batches} batches on one ledger; an informed trader knows the next value, and a validator sees what is \
+             pending before it adds its own order, worth 1,000,000; gains at the next value, fees included"
+        ),
+        columns: vec!["orders", "copycat", "batches", "same way, %", "its gain", "gain of the informed"],
+        axes: ("batch", "gain of the copycat"),
+        ..Chart::default()
+    };
+    for (orders, copycat, blind) in runs {
+        say(&format!("{orders} orders, a copycat that {copycat}"));
+        let run = last_look(options.seed, batches, blind);
+        let share = 100.0 * run.right as f64 / batches as f64;
+        let gain = run.profits.last().copied().unwrap_or(0.0);
+        let row = [json!(orders), json!(copycat), json!(batches), json!(share), json!(gain), json!(run.informed)];
+        chart.table.push(row.to_vec());
+        let points = (1..).map(f64::from).zip(run.profits).collect();
+        chart.series.push(ChartSeries { name: format!("{orders}: {copycat}"), points, ..ChartSeries::default() });
+    }
+    Ok(chart)
+}
 
 fn figure_7(options: &PaperOptions, say: &mut ExhibitSteps) -> Result<Chart, ExhibitError> {
     let measured = PaymentsOptions {

@@ -40,6 +40,7 @@ pub(super) async fn status(State(api): State<Api>) -> Answered<json::NodeStatus>
             transactions_per_second: views.rate_per_second(),
             committed: views.totals.0,
             refused: views.totals.1,
+            sealing: json::sealing(outline),
             lane_shards: api.backend.metrics().lane_shards().into_iter().map(lane_shard).collect(),
         })
     })

@@ -33,7 +33,7 @@ pub use markets::{candle, price, rounded};
 pub use node::{assets, holder, listing};
 pub use operations::{order_number, venue_operator};
 pub use proposals::{parameters, proposed_words};
-pub use seal::seal;
+pub use seal::{seal, sealing};
 pub use symbols::Symbols;
 pub use typed_data::typed_data;
 pub use upgrade::{rules_to_come, upgrade};

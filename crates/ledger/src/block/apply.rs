@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use payments::BridgeEvent;
-use primitives::{Address, AssetId, Digest, Height, Sequence, Superblock, Transaction};
+use primitives::{Address, AssetId, Digest, Height, Operation, Sequence, Superblock, Transaction};
 use proofs::{Asset, Batch, ContractReceipts, EndedOffer, Fill, Outcome, Pair, Refusal, SealKeyRecord, SettledFills};
 use sealing::{OpeningKey, SealingKey};
 
@@ -175,10 +175,12 @@ impl Ledger {
         opened(block, valid, &OpeningRules { chain, network, keys, per_sub_block, names })
     }
 
-    /// The keys in force at a block's height, and those that its record says open its envelopes.
-    fn keys_of(&self, block: &Superblock) -> (Vec<(u64, SealingKey)>, Vec<OpeningKey>) {
+    /// The keys in force at a block's height, and those that its record says open its envelopes. Reading a key costs
+    /// more than a small block: a block without envelopes needs none.
+    fn keys_of(&self, block: &Superblock, native: &[&Transaction]) -> (Vec<(u64, SealingKey)>, Vec<OpeningKey>) {
         let keys = self.seals().map_or(&[][..], Seals::keys);
-        let in_force = keys.iter().filter(|key| key.is_in_force(block.height));
+        let has_envelopes = native.iter().any(|one| matches!(one.body.operation, Operation::Sealed(_)));
+        let in_force = keys.iter().filter(|key| has_envelopes && key.is_in_force(block.height));
         let parsed =
             |key: &SealKeyRecord| (key.number, SealingKey::parse(&key.group).expect("the generation has made a point"));
         (in_force.map(parsed).collect(), block.openings.iter().map(|key| OpeningKey(*key)).collect())
@@ -217,12 +219,12 @@ impl Ledger {
         stage: &mut dyn FnMut(Stage),
     ) -> Result<Applied, Fault> {
         check_succession(self, block)?;
-        let (in_force, keys) = self.keys_of(block);
+        let transactions = native(block);
+        let (in_force, keys) = self.keys_of(block, &transactions);
         let of_block =
             Unsealing { in_force: &in_force, keys: &keys, are_checked: !matches!(signatures, Signatures::Unchecked) };
         let unsealing = unsealing.unwrap_or(&of_block);
         let digest = Superblock::digest(&block.to_bytes());
-        let transactions = native(block);
         let checked = matches!(signatures, Signatures::Unchecked)
             .then(|| primitives::verify_transactions(&self.network(), &transactions));
         stage(Stage::Signatures);

@@ -90,7 +90,7 @@ impl World {
     }
 
     /// What a person's node says, under the validator's key.
-    fn says(&self, person: u8, says: ValidatorSays) -> Transaction {
+    pub fn says(&self, person: u8, says: ValidatorSays) -> Transaction {
         let (network, account) = (self.ledger.network(), account(person));
         ValidatorPost { network, chain: 1, account, until: 50_000, says }.sign(&node(person)).expect("the key is here")
     }
@@ -123,7 +123,10 @@ impl World {
     }
 
     pub fn apply(&mut self, native: Vec<Transaction>) -> Vec<Option<Refusal>> {
-        let block = self.block(native);
+        self.apply_block(self.block(native))
+    }
+
+    pub fn apply_block(&mut self, block: Superblock) -> Vec<Option<Refusal>> {
         let applied = self.ledger.apply(&block, Signatures::Unchecked, &mut |_| {}).expect("applies");
         self.ledger.audit().expect("sound");
         assert_eq!(self.roots.apply(&applied.changes), Roots::of(&self.ledger).parts().root());

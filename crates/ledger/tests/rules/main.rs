@@ -40,6 +40,7 @@ mod recorded_listings;
 mod recorded_lists;
 mod recorded_proposals;
 mod recorded_references;
+mod recorded_seals;
 mod replaces;
 mod restart;
 mod sealed;

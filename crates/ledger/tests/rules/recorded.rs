@@ -12,10 +12,10 @@ use ledger::{Applied, Genesis, Ledger, Outcome, Refusal, Restore, Roots, Signatu
 use primitives::venue::{ORDER_LISTS_RULES, STEP_REPORTS_RULES, VenueOperation};
 use primitives::{
     AssetId, Body, ChangedBy, Committed, Contradiction, Digest, Evidence, KeyPolicy, KeySignatures, KeySigner,
-    KeysChange, Operation, RULES_OF_CONTROLS, RULES_OF_KEYS, RULES_OF_LANE_TERMS, RULES_OF_LISTINGS,
-    RULES_OF_PROPOSALS, RecoverKeys, Reference, ReferenceKind, ReferenceRule, Scope, SecretKey, Sequence, SessionCap,
-    SessionOperation, SessionScope, SessionTerms, SessionsFate, SetKeys, SignedBy, Superblock, Transaction, Upgrade,
-    WalletKey, WalletSigner, session_possession_bytes, slot_of, slot_sequence,
+    KeysChange, Operation, RULES_OF_CONTROLS, RULES_OF_ENVELOPES, RULES_OF_KEYS, RULES_OF_LANE_TERMS,
+    RULES_OF_LISTINGS, RULES_OF_PROPOSALS, RULES_OF_SEALS, RecoverKeys, Reference, ReferenceKind, ReferenceRule, Scope,
+    SecretKey, Sequence, SessionCap, SessionOperation, SessionScope, SessionTerms, SessionsFate, SetKeys, SignedBy,
+    Superblock, Transaction, Upgrade, WalletKey, WalletSigner, session_possession_bytes, slot_of, slot_sequence,
 };
 
 use crate::charter::{NETWORK, World, account, genesis, key, node};
@@ -105,6 +105,11 @@ pub struct Seen {
 impl Seen {
     /// Of the chain of these rules, which has blocks on both sides of their first height, and two epochs after it.
     pub fn of(rules: u32) -> Seen {
+        Seen::from(rules, rules - 1)
+    }
+
+    /// Of the chain of these rules, which begins under those.
+    pub fn from(rules: u32, first: u32) -> Seen {
         let recorded = read(&fixtures().join(format!("rules-{rules}.chain")));
         let blocks = decoded(&recorded);
         let (done, refused, ended) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
@@ -114,9 +119,10 @@ impl Seen {
             acted.insert(ledger.next_rules());
             let transactions = blocks[at].sub_blocks.iter().flat_map(|sub| &sub.native);
             transactions.zip(&applied.outcomes).for_each(|(one, outcome)| seen.note(one, outcome));
+            applied.opened.iter().for_each(|one| seen.note(&one.transaction, &one.outcome));
             seen.ended.extend(applied.batch.ended.iter().map(|ended| ended.why.name()));
         });
-        assert!(acted.contains(&(rules - 1)) && acted.contains(&rules) && blocks.len() > 45, "{acted:?}");
+        assert!(acted.contains(&first) && acted.contains(&rules) && blocks.len() > 45, "{acted:?}");
         seen
     }
 
@@ -328,7 +334,7 @@ fn changes(world: &mut World) {
 #[test]
 #[ignore = "writes the files that the other tests read, once"]
 fn record_rules() {
-    let histories: [(u32, fn() -> History); 8] = [
+    let histories: [(u32, fn() -> History); 10] = [
         (RULES_OF_REFERENCES, crate::recorded_references::of_references),
         (STEP_REPORTS_RULES, crate::recorded_references::of_steps),
         (RULES_OF_KEYS, of_keys),
@@ -337,6 +343,8 @@ fn record_rules() {
         (RULES_OF_CONTROLS, crate::recorded_controls::of_controls),
         (ORDER_LISTS_RULES, crate::recorded_lists::of_lists),
         (RULES_OF_LANE_TERMS, crate::recorded_lane_terms::of_lane_terms),
+        (RULES_OF_SEALS, crate::recorded_seals::of_seals),
+        (RULES_OF_ENVELOPES, crate::recorded_seals::of_envelopes),
     ];
     let path = |rules: u32| fixtures().join(format!("rules-{rules}.chain"));
     let is_due = |rules: u32| manifest(rules).is_some() && !path(rules).exists();

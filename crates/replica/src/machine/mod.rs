@@ -14,7 +14,7 @@ use store::{Disk, Store, VoteLog};
 use crate::unsealing::{self, Points, QueueEffect, UnsealFrame, UnsealQueue};
 use crate::{
     Agreed, Defect, Effect, Home, Input, Job, Network, Now, Observation, PeerStatus, PoolJob, ReplicaError,
-    ReplicaSettings, Sight, ValidatorStatus, Waiting, encode, state_sync,
+    ReplicaSettings, SealedWait, Sight, ValidatorStatus, Waiting, encode, state_sync,
 };
 use opening::{check_payload, vote_options};
 
@@ -653,6 +653,10 @@ impl<D: Disk + Clone> Replica<D> {
             admission: None,
             silent: self.engine.is_silent() && !self.engine.follows(),
             stranded: self.engine.is_stranded() || self.unsealing.is_stranded(self.engine.certified_anywhere()),
+            sealed_wait: self.sealed_waits().map(|(height, silent)| {
+                let ms = self.unsealing.waited(height) * self.settings.tick.as_millis() as u64;
+                SealedWait { height, ms, silent }
+            }),
             benched: self.engine.benched(self.engine.decided() + 1).iter().collect(),
             peers: (0..self.network.peers.len()).map(|index| self.peer(index as Index)).collect(),
         }

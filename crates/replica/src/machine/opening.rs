@@ -120,7 +120,7 @@ impl<D: Disk + Clone> Replica<D> {
         }
         let votes = open_votes(home, &mut engine, vote_options(&network), settings.defect)?;
         let certified_durably = finality.durable_height();
-        let unsealer = Unsealer::new(ledger.height(), Planted::NOTHING);
+        let unsealer = Unsealer::new(ledger.height(), settings.unsealing);
         let unsealing = UnsealQueue::new(unsealer, (SealState::of(ledger), &network), ledger.opened_names());
         let replica = Replica {
             engine,

@@ -4,16 +4,20 @@
 //! What a quota holds back waits here and keeps nothing else waiting. Accounts have turns: the second transaction of an
 //! account comes after the first one of each other account that waits. A queue holds no more of a quota than the
 //! sub-blocks of a transaction's usual life carry, so that what is accepted is taken before it ends. The second half is
-//! for accounts that have nothing there yet.
+//! for accounts that have nothing there yet. Of envelopes, which are few in a block and name who pays, a payer has
+//! [`ENVELOPES_WAITING_MAX`].
 //!
 //! What the quota has held back is as old as the take that left it: it could not have been in a block before.
 
 use std::collections::{BTreeMap, HashMap};
 
 use ledger::{QUOTA_KINDS, QuotaKind};
-use primitives::{Address, Height, UNTIL_USUAL};
+use primitives::{Address, Height, Operation, UNTIL_USUAL};
 
 use super::PoolEntry;
+
+/// Envelopes of one payer that wait. Those that were taken, and are in no block yet, are not counted.
+const ENVELOPES_WAITING_MAX: usize = 4;
 
 /// The quotas that a transaction counts against, one bit each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -94,6 +98,17 @@ impl Bounded {
         let waits = self.queues.get(&of).is_some_and(|queue| queue.accounts.contains_key(account));
         let most = |kind: QuotaKind| u64::from(kind.of_sub_block()) * UNTIL_USUAL / if waits { 2 } else { 1 };
         entry.quotas().any(|(kind, cost)| self.waiting[kind as usize] + u64::from(cost) > most(kind))
+    }
+
+    /// Whether so many envelopes of an envelope's payer wait that it may not. They name their payer, and each takes a
+    /// place of which a block has few.
+    pub(super) fn has_enough_of(&self, entry: &PoolEntry) -> bool {
+        let body = &entry.transaction.body;
+        let Some(of) = QuotaSet::of(entry).filter(|_| matches!(body.operation, Operation::Sealed(_))) else {
+            return false;
+        };
+        let waiting = self.queues.get(&of).and_then(|queue| queue.accounts.get(&body.account));
+        waiting.is_some_and(|(count, _)| *count >= ENVELOPES_WAITING_MAX)
     }
 
     /// Queues a transaction behind those of its account.

@@ -5,13 +5,13 @@ use primitives::{Fraction, SecretKey, SubBlock, Superblock};
 
 use super::*;
 
-const NETWORK: Digest = Digest([7; 32]);
+pub(crate) const NETWORK: Digest = Digest([7; 32]);
 
-fn key(index: u8) -> SecretKey {
+pub(crate) fn key(index: u8) -> SecretKey {
     SecretKey::from_seed([index + 1; 32])
 }
 
-fn founded() -> Ledger {
+pub(crate) fn founded() -> Ledger {
     let founder = |index: u8| {
         let account = key(100 + index).public().address();
         Member { account, key: key(index).public(), address: String::new(), stake: 100 }
@@ -32,9 +32,9 @@ fn apply(ledger: &mut Ledger, native: Vec<Transaction>) {
 }
 
 /// A node with a seat: what its disk has, and what its process has.
-struct Node {
+pub(crate) struct Node {
     index: u8,
-    disk: SeatSecrets,
+    pub(crate) disk: SeatSecrets,
     seat: SealSeat,
     pool: Mempool,
     mistake: Planted<SeatMistake>,
@@ -92,11 +92,11 @@ fn round(ledger: &mut Ledger, nodes: &mut [Node]) {
     }
 }
 
-fn rounds(ledger: &mut Ledger, nodes: &mut [Node], count: u64) {
+pub(crate) fn rounds(ledger: &mut Ledger, nodes: &mut [Node], count: u64) {
     (0..count).for_each(|_| round(ledger, nodes));
 }
 
-fn nodes() -> Vec<Node> {
+pub(crate) fn nodes() -> Vec<Node> {
     (0..4).map(Node::new).collect()
 }
 

@@ -244,6 +244,11 @@ impl Unsealer {
         Some((*height, silent.into_iter().collect()))
     }
 
+    /// For how many ticks a height has waited since it was output, at most 255.
+    pub fn waited(&self, height: Height) -> u64 {
+        self.heights.get(&height).map_or(0, |closed| closed.ticks.into())
+    }
+
     /// The lowest height that is not open though its shares and keys were asked for many times. If others have gone on,
     /// they have dropped its block, and with it the keys: what is above it is fetched as a state.
     pub fn lost(&self) -> Option<Height> {

@@ -65,7 +65,7 @@ impl UnsealQueue {
         (state, network): (Option<SealState>, &Network),
         names: &OpenedNames,
     ) -> UnsealQueue {
-        let view = state.as_ref().map(|state| Arc::new(state.seen_in(network)));
+        let view = state.as_ref().map(|state| Arc::new(state.seen_in(network, None)));
         UnsealQueue { unsealer, state, view, names: names.clone(), blocks: VecDeque::new(), is_finding: false }
     }
 
@@ -73,6 +73,11 @@ impl UnsealQueue {
     pub(crate) fn waits(&self) -> Option<(Height, Vec<Index>)> {
         let unknown = || self.blocks.front().map(|block| (block.agreed.height, Vec::new()));
         self.unsealer.waits().or_else(unknown)
+    }
+
+    /// For how many ticks a height has waited since it was output.
+    pub(crate) fn waited(&self, height: Height) -> u64 {
+        self.unsealer.waited(height)
     }
 
     /// Whether nobody seems to have the keys of a height any more, and others have certificates above it.
@@ -92,7 +97,7 @@ impl UnsealQueue {
 
     /// The state after a height is here, with what it says about keys.
     pub(crate) fn seen(&mut self, state: SealState, network: &Network) -> Vec<QueueEffect> {
-        let view = state.seen_in(network);
+        let view = state.seen_in(network, self.view.as_deref());
         let effects = self.unsealer.step(UnsealInput::Applied(view.height));
         (self.state, self.view) = (Some(state), Some(Arc::new(view)));
         self.turn(effects)
@@ -111,7 +116,7 @@ impl UnsealQueue {
     /// among them anew. The blocks of the epoch before are applied by then.
     pub(crate) fn begin_epoch(&mut self, network: &Network) {
         self.unsealer.forget_peers();
-        self.view = self.state.as_ref().map(|state| Arc::new(state.seen_in(network)));
+        self.view = self.state.as_ref().map(|state| Arc::new(state.seen_in(network, None)));
     }
 
     /// Time has passed.
@@ -179,3 +184,6 @@ impl UnsealQueue {
         Some(FindWork::new(block, view, self.names.clone()))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -40,17 +40,16 @@ impl SealState {
         })
     }
 
-    /// The same as a node of a network sees it, which knows holders as peers.
-    pub(super) fn seen_in(&self, network: &Network) -> SealView {
+    /// The same as a node of a network sees it, which knows holders as peers. Reading the points of all holders costs
+    /// more than a small block: those that were seen `before` are taken from there.
+    pub(super) fn seen_in(&self, network: &Network, before: Option<&SealView>) -> SealView {
         let index = |key: &PublicKey| network.peers.iter().position(|peer| peer.key == *key).map(|at| at as Index);
         let in_force = |key: &SealKeyRecord| {
-            let parse = |bytes: &[u8; 96]| SealingKey::parse(bytes).expect("the generation has made a point");
-            let holder = |one: &ledger::SealHolder| {
-                Some((index(self.validators.get(&one.account)?)?, (one.place, parse(&one.key))))
-            };
-            let holders = key.holders.iter().filter_map(holder).collect();
-            let of = (key.number, parse(&key.group), usize::from(key.t));
-            KeyInForce { record: key.clone(), committee: Arc::new(SealCommittee::new(of, holders, Some(network.me))) }
+            let peer = |one: &ledger::SealHolder| index(self.validators.get(&one.account)?);
+            let peers = (network.me, key.holders.iter().map(peer).collect());
+            let same = before.and_then(|view| view.keys.iter().find(|one| one.is_of(key, &peers)));
+            let committee = same.map_or_else(|| Arc::new(committee_of(key, &peers)), |same| same.committee.clone());
+            KeyInForce { record: key.clone(), peers, committee }
         };
         let keys = self.keys.iter().map(in_force).collect();
         let SealState { height, chain, network, per_sub_block, .. } = *self;
@@ -70,11 +69,30 @@ pub(crate) struct SealView {
     keys: Vec<KeyInForce>,
 }
 
+/// This node among the peers, and each holder of a key, in the order of its record.
+type HolderPeers = (Index, Vec<Option<Index>>);
+
 /// A key, and its holders among the peers.
 #[derive(Clone, Debug)]
 struct KeyInForce {
     record: SealKeyRecord,
+    peers: HolderPeers,
     committee: Arc<SealCommittee>,
+}
+
+impl KeyInForce {
+    /// Whether it has the points of this key, with the same peers.
+    fn is_of(&self, key: &SealKeyRecord, peers: &HolderPeers) -> bool {
+        let SealKeyRecord { number, group, holders, .. } = &self.record;
+        (*number, group, holders, &self.peers) == (key.number, &key.group, &key.holders, peers)
+    }
+}
+
+fn committee_of(key: &SealKeyRecord, (me, peers): &HolderPeers) -> SealCommittee {
+    let parse = |bytes: &[u8; 96]| SealingKey::parse(bytes).expect("the generation has made a point");
+    let known = key.holders.iter().zip(peers).filter_map(|(one, peer)| Some((one, (*peer)?)));
+    let holders = known.map(|(one, peer)| (peer, (one.place, parse(&one.key)))).collect();
+    SealCommittee::new((key.number, parse(&key.group), usize::from(key.t)), holders, Some(*me))
 }
 
 impl SealView {

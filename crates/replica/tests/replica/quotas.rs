@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use ledger::{Applied, Genesis, Ledger, Listing, Outcome, Refusal, Signatures};
 use primitives::{
-    Address, Amount, AssetControl, AssetId, Body, ClientId, ExactSide, Fraction, HolderState, Life, Operation, Price,
-    Reference, ReferenceKind, SecretKey, Sequence, SessionCap, SessionOperation, SessionScope, SessionSlot,
+    Address, Amount, AssetControl, AssetId, Body, ClientId, Digest, ExactSide, Fraction, HolderState, Life, Operation,
+    Price, Reference, ReferenceKind, SecretKey, Sequence, SessionCap, SessionOperation, SessionScope, SessionSlot,
     SessionTerms, SubBlock, Superblock, Transaction, session_possession_bytes, slot_sequence,
 };
 use proptest::prelude::*;
 use replica::{Input, Mempool, Now, PoolEntry, PoolJob, Proposals, Reject};
+use sealing::{EnvelopeTerms, SealedText, SealingKey, seal};
 
 const USD: AssetId = AssetId(0);
 const EUR: AssetId = AssetId(1);
@@ -344,4 +345,45 @@ proptest! {
             }
         }
     }
+}
+
+/// An envelope of the smallest size, whose contents nobody can read: a pool looks at none.
+fn envelope(drawn: u8) -> Operation {
+    let to = SealingKey::parse(&group().sk_to_pk().compress()).expect("a point");
+    let terms = EnvelopeTerms {
+        network: Digest::default(),
+        signer: key(1).public(),
+        key: 1,
+        payer: address(1),
+        sequence: 1,
+        until: 100,
+    };
+    let sealed = seal(&to, &terms, &SealedText(Vec::new()), &[drawn; 32]).expect("it fits");
+    Operation::Sealed(Box::new(sealed.to_bytes(1)))
+}
+
+fn group() -> blst::min_sig::SecretKey {
+    blst::min_sig::SecretKey::key_gen(&[7; 32], &[]).expect("32 bytes are enough")
+}
+
+/// The attack: one payer fills the room that a pool has for envelopes, which others then find full.
+#[test]
+fn a_payer_has_four_envelopes_waiting_and_keeps_nobody_out() {
+    let mut world = World::new();
+    for number in 1..=4 {
+        assert_eq!(world.owner(1, number, envelope(number as u8)), Ok(()));
+    }
+    let enough = Err(Reject::Refused(Refusal::ENVELOPES_WAIT));
+    for number in 5..=60 {
+        assert_eq!(world.owner(1, number, envelope(number as u8)), enough);
+    }
+    assert!(Refusal::ENVELOPES_WAIT.to_string().contains("32 orders"), "it says what to do");
+    assert_eq!(world.owner(1, 5, pay(1)), Ok(()), "its number is free, and other operations wait elsewhere");
+    for person in 2..40 {
+        assert_eq!(world.owner(person, 1, envelope(1)), Ok(()));
+    }
+    // What was taken gives its place to the next, also where it is put back.
+    let taken = world.assemble();
+    assert_eq!(taken.iter().filter(|one| matches!(one.body.operation, Operation::Sealed(_))).count(), 42);
+    assert_eq!(world.owner(1, 6, envelope(6)), Ok(()));
 }

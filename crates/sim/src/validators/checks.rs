@@ -302,6 +302,8 @@ impl SimNetwork {
             self.check_handovers(host);
         }
         correct.iter().for_each(|index| check_seat(self, *index));
+        assert!(!self.must_open || self.report.opened > 0, "no envelope opens");
+        assert!(!self.must_open || self.report.states == 0, "a state is fetched, though all blocks are kept");
         let (first, of_first) = (correct[0], state(self, correct[0]));
         assert!(correct.iter().all(|index| state(self, *index).0 == of_first.0));
         assert!(correct.iter().all(|index| state(self, *index).1 == of_first.1));

@@ -98,6 +98,18 @@ impl SimNetwork {
         network.seals = dice.once_in(3);
         network
     }
+
+    /// The same with a sealing key and envelopes. An epoch outlasts the making of a key, and sometimes a seat's shares
+    /// are false. Faulty validators take part in making keys, since silence would take hundreds of heights.
+    pub fn drawn_sealed(seed: u64, protocol: Protocol) -> SimNetwork {
+        let mut network = SimNetwork::drawn(seed, protocol);
+        let mut dice = Dice::new(!seed ^ 0x5ea1_0000);
+        (network.seals, network.envelopes_within) = (true, 8_000_000);
+        network.epoch_heights = network.epoch_heights.map(|_| 60 + dice.below(60));
+        let correct = network.correct();
+        network.false_seat = dice.once_in(3).then(|| correct[dice.index(correct.len())]);
+        network
+    }
 }
 
 /// A network, and the number of transactions that each validator is sent.
@@ -134,6 +146,14 @@ pub(crate) fn run_network(
 /// The violated invariant.
 pub fn run_validators(seed: u64, protocol: Protocol) -> Result<NetworkReport, Failure> {
     run_network(seed, || (SimNetwork::drawn(seed, protocol), 20))
+}
+
+/// Runs the network drawn from a seed, with a sealing key and envelopes.
+///
+/// # Errors
+/// The violated invariant.
+pub fn run_sealed(seed: u64, protocol: Protocol) -> Result<NetworkReport, Failure> {
+    run_network(seed, || (SimNetwork::drawn_sealed(seed, protocol), 60))
 }
 
 /// Runs the network drawn from a seed, whose validators have programs of two versions.

@@ -3,13 +3,18 @@
 use consensus::tendermint::{self, Kind, Message, Messages, Quorum, Value};
 use consensus::{Frame, Index, Mask, Proposal, Protocol, Status, Vote, Votes, payload_digest};
 use primitives::{Digest, Signature};
+use replica::UnsealFrame;
 
 use super::flood::flood;
+use super::seals::misbehave as misbehave_in_opening;
 use super::{Event, Faults, SimNetwork, ledgers};
 
 pub(super) fn misbehave(sim: &mut SimNetwork, me: Index, faults: Faults, event: Event) {
     let Event::Frame { bytes, from, .. } = event else { return };
     let from = sim.validator(from);
+    if let Ok(frame) = UnsealFrame::from_bytes(&bytes) {
+        return misbehave_in_opening(sim, me, faults, frame);
+    }
     let Ok(frame) = Frame::from_bytes(&bytes) else { return };
     if faults == Faults::Flood {
         return flood(sim, me, bytes, &frame);

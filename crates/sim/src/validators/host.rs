@@ -267,6 +267,7 @@ pub(super) fn settings(mistake: Option<Mistake>, tick: u64) -> ReplicaSettings {
         accuse: true,
         tick: std::time::Duration::from_micros(tick),
         defect: mistake.and_then(Mistake::of_replica).into(),
+        unsealing: mistake.and_then(Mistake::of_unsealing).into(),
     }
 }
 

@@ -10,7 +10,7 @@ use replica::{BlockJob, Defect, Effect, Input, Job, LifeInput, Observation, Pool
 
 use super::contracts::{check_handed_ethereum, enter_ethereum};
 use super::host::{Seen, after_crash};
-use super::seals::take_seat;
+use super::seals::{false_keys, note_false, share_of, take_seat};
 use super::{Event, SimNetwork, ledgers};
 use crate::world::Mistake;
 
@@ -48,8 +48,9 @@ impl SimNetwork {
         match effect {
             Effect::Send { to, bytes, .. } => {
                 self.check_sent(of, &bytes);
-                for to in to.iter() {
-                    self.transmit(of, order[usize::from(to)], bytes.clone());
+                let besides = false_keys(self, of, &bytes).map(|frame| frame.to_bytes().into());
+                for bytes in std::iter::once(bytes).chain(besides) {
+                    to.iter().for_each(|to| self.transmit(of, order[usize::from(to)], bytes.clone()));
                 }
             }
             Effect::Limit(peer) => {
@@ -206,8 +207,9 @@ impl SimNetwork {
                 UnsealDone::Found(work.perform(envelopes))
             }
             UnsealJob::Keys(work) => {
-                let secrets = &self.hosts[usize::from(of)].secrets;
-                UnsealDone::Keys(work.perform(|number| secrets.share(&network, number)))
+                let result = work.perform(|number| share_of(self, of, &network, number));
+                note_false(self, of, &result);
+                UnsealDone::Keys(result)
             }
         };
         self.process(of).expect("it runs").inbox.push(Input::Unsealed(done));

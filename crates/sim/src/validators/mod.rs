@@ -67,7 +67,7 @@ use self::sessions::SessionNetwork;
 use crate::world::Mistake;
 use contracts::send_ethereum;
 pub(crate) use drawn::run_network;
-pub use drawn::{run_twins, run_validators, run_versions};
+pub use drawn::{run_sealed, run_twins, run_validators, run_versions};
 use envelopes::send_envelope;
 use faulty::misbehave;
 use institutions::send_of_institution;
@@ -247,8 +247,13 @@ pub struct SimNetwork {
     pub institutions: bool,
     /// Whether the committee makes sealing keys.
     pub seals: bool,
-    /// A mistake of every seat in making them, to be caught.
-    pub seat_mistake: Option<replica::SeatMistake>,
+    /// Microseconds over which a client's envelopes come: a key takes a while.
+    pub envelopes_within: u64,
+    /// A seat whose file has another share than the one it holds by the state. It sends false shares, and false keys.
+    pub false_seat: Option<Index>,
+    /// Whether envelopes must open, false shares cost one check, and nobody fetches a state: for networks that keep all
+    /// blocks, without faulty validators, of which those with a false seat are slow nowhere.
+    pub must_open: bool,
     /// Intervals within which a transaction is certified, while clients fill the quota of stops. For networks without
     /// faults.
     pub prompt: Option<u64>,
@@ -313,6 +318,10 @@ pub struct SimNetwork {
     checked: BTreeMap<(Index, Digest), SubBlock>,
     /// Height and round in which a faulty validator has made its two proposals.
     proposed_falsely: BTreeSet<(u64, u32)>,
+    /// The seats of faulty validators, which take part in making keys.
+    faulty_seats: BTreeMap<Index, replica::SealSeat>,
+    /// How often each validator found false what another sent under the key of a number.
+    found_false: BTreeMap<(Index, u64, Index), u64>,
     /// What each account dealt first for the key of a number.
     dealt: BTreeMap<(u64, primitives::Address), Vec<u8>>,
     transactions: u64,
@@ -367,7 +376,9 @@ impl SimNetwork {
             sessions: false,
             institutions: false,
             seals: false,
-            seat_mistake: None,
+            envelopes_within: 10_000,
+            false_seat: None,
+            must_open: false,
             prompt: None,
             trusting: None,
             delays: None,
@@ -407,6 +418,8 @@ impl SimNetwork {
             effective: BTreeSet::new(),
             checked: BTreeMap::new(),
             proposed_falsely: BTreeSet::new(),
+            faulty_seats: BTreeMap::new(),
+            found_false: BTreeMap::new(),
             dealt: BTreeMap::new(),
             transactions: 0,
             ethereum: None,
@@ -639,7 +652,7 @@ impl SimNetwork {
                     self.push(when + apart, index, Event::Institution);
                 }
                 if self.envelope_network.is_some() {
-                    let apart = self.dice.below(10_000);
+                    let apart = self.dice.below(self.envelopes_within);
                     self.push(when + apart, index, Event::Envelope);
                 }
                 // Twins also get some of them, each instance separately: so they propose different sub-blocks.

@@ -1,7 +1,7 @@
 //! What a world can be told to do wrong.
 
 use member::MemberMistake;
-use replica::{Defect, LifeMistake};
+use replica::{Defect, LifeMistake, SeatMistake, UnsealMistake};
 use store::StoreMistake;
 use strum::VariantArray;
 use venue::VenueMistake;
@@ -15,6 +15,10 @@ pub enum Mistake {
     Life(LifeMistake),
     /// Of a validator's replica.
     Replica(Defect),
+    /// Of a seat that makes sealing keys.
+    Seat(SeatMistake),
+    /// Of a validator that opens envelopes.
+    Unseal(UnsealMistake),
     /// Of a member of the payment lane.
     Member(MemberMistake),
     /// Of an engine, or of a worker that performs a job of a block.
@@ -32,12 +36,22 @@ impl Mistake {
     pub fn all() -> impl Iterator<Item = Mistake> {
         let lives = LifeMistake::ALL.iter().copied().map(Mistake::Life);
         let replicas = Defect::ALL.iter().copied().map(Mistake::Replica);
+        let seats = SeatMistake::ALL.iter().copied().map(Mistake::Seat);
+        let unsealers = UnsealMistake::ALL.iter().copied().map(Mistake::Unseal);
         let members = MemberMistake::ALL.iter().copied().map(Mistake::Member);
         let engines = EngineMistake::ALL.iter().copied().map(Mistake::Engine);
         let lanes = LaneMistake::ALL.iter().copied().map(Mistake::Lane);
         let venues = VenueMistake::ALL.iter().copied().map(Mistake::Venue);
         let markets = MarketMistake::ALL.iter().copied().map(Mistake::Market);
-        lives.chain(replicas).chain(members).chain(engines).chain(lanes).chain(venues).chain(markets)
+        lives
+            .chain(replicas)
+            .chain(seats)
+            .chain(unsealers)
+            .chain(members)
+            .chain(engines)
+            .chain(lanes)
+            .chain(venues)
+            .chain(markets)
     }
 
     /// The mistake that the life of blocks makes.
@@ -57,6 +71,16 @@ impl Mistake {
     /// The mistake that replicas make.
     pub(crate) fn of_replica(self) -> Option<Defect> {
         if let Mistake::Replica(defect) = self { Some(defect) } else { None }
+    }
+
+    /// The mistake that seats make.
+    pub(crate) fn of_seat(self) -> Option<SeatMistake> {
+        if let Mistake::Seat(mistake) = self { Some(mistake) } else { None }
+    }
+
+    /// The mistake that validators make when they open envelopes.
+    pub(crate) fn of_unsealing(self) -> Option<UnsealMistake> {
+        if let Mistake::Unseal(mistake) = self { Some(mistake) } else { None }
     }
 
     /// The mistake that the members of the payment lane make.

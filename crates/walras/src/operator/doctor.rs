@@ -6,17 +6,20 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use api::{LaneShardBody, UpgradeBody};
+use api::{LaneShardBody, SealingStatus, UpgradeBody};
 use client::{ClientError, NodeClient};
 use node::config::ApartShard;
 use serde_json::json;
 
 use super::config::Settings;
+use super::status::sealed_wait;
 use crate::lane::{LANE_KEY_FILE, link_key_file};
 use crate::validator_keys::{ACCOUNT_KEY_FILE, KEY_FILE, LINK_KEY_FILE};
 
 /// Seconds between a block's time and this machine's clock that need no attention.
 const CLOCK_SECONDS: u64 = 60;
+/// Milliseconds for which a decided height may wait for its envelopes.
+const SEALED_WAIT_MS: u64 = 10_000;
 /// How long a shard may take to answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -197,6 +200,7 @@ fn running(node: &NodeClient, settings: &Settings) -> Vec<Finding> {
         findings.push(Finding::warning("version", text));
     }
     findings.extend(lane_shards(&status.lane_shards));
+    findings.extend(status.sealing.as_ref().map(sealing));
     findings.push(network(node, settings));
     findings.extend(node.upgrade().ok().map(|now| rules(&now, settings.config.network.approve)));
     findings.extend((status.height > 0).then(|| clock(status.time_ms)));
@@ -212,6 +216,11 @@ fn running(node: &NodeClient, settings: &Settings) -> Vec<Finding> {
             true => Finding::good("peers", "every validator is connected"),
             false => Finding::warning("peers", format!("not connected: validator {}", absent.join(", "))),
         });
+        // A moment is usual: a message, and the work.
+        if let Some(wait) = validator.sealed_wait.as_ref().filter(|wait| wait.ms > SEALED_WAIT_MS) {
+            let text = format!("{}: see WalrasSealedWaits in docs/operators.md", sealed_wait(wait));
+            findings.push(Finding::bad("envelopes", text));
+        }
         if validator.silent {
             findings.push(Finding::bad(
                 "votes",
@@ -241,6 +250,17 @@ fn lane_shards(all: &[LaneShardBody]) -> Vec<Finding> {
     let down: Vec<Finding> = down.collect();
     let all_up = || Finding::good("shards", "every shard of this member runs and is connected");
     if down.is_empty() { all.first().map(|_| all_up()).into_iter().collect() } else { down }
+}
+
+/// Whether the committee has a sealing key.
+fn sealing(of: &SealingStatus) -> Finding {
+    match (of.in_force, &of.missing) {
+        (Some(key), _) => Finding::good("sealing", format!("the key {key} has {} holders", of.holders)),
+        (None, why) => {
+            let why = why.as_deref().unwrap_or("the node does not say why");
+            Finding::warning("sealing", format!("clients cannot seal orders: {why}. See docs/sealed.md"))
+        }
+    }
 }
 
 /// Whether the node is of the network of the home.

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Context;
-use api::{NodeStatus, PeerStatus, ValidatorStatus};
+use api::{NodeStatus, PeerStatus, SealedWait, SealingStatus, ValidatorStatus};
 use client::Unready;
 use serde_json::json;
 
@@ -63,9 +63,27 @@ fn lines(status: &NodeStatus, validator: Option<&ValidatorStatus>, unready: Opti
         let all = status.lane_shards.len();
         lines.push(format!("of {all} shards of the payment lane down: {} (walras shard list)", down.join(", ")));
     }
+    lines.extend(status.sealing.as_ref().map(sealing));
     lines.extend(validator.map(role));
+    lines.extend(validator.and_then(|of| of.sealed_wait.as_ref()).map(sealed_wait));
     lines.extend(validator.and_then(|of| of.admission.clone()));
     lines
+}
+
+/// The committee's sealing key.
+fn sealing(of: &SealingStatus) -> String {
+    let missing = of.missing.as_deref().unwrap_or_default();
+    match (of.in_force, of.age) {
+        (Some(key), Some(age)) => format!("sealing key {key}, {age} heights old, {} holders", of.holders),
+        _ => format!("no sealing key: {missing}"),
+    }
+}
+
+/// What the ledger waits for.
+pub(super) fn sealed_wait(of: &SealedWait) -> String {
+    let silent: Vec<String> = of.silent.iter().map(u8::to_string).collect();
+    let SealedWait { height, ms, .. } = of;
+    format!("height {height} waits for its envelopes for {ms} ms; no shares from: validator {}", silent.join(", "))
 }
 
 /// What a validator is, and how far.

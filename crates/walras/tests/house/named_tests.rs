@@ -41,6 +41,19 @@ fn tests_of_the_market_edge_exist() {
     assert!(missing.is_empty(), "no such tests: {missing:?}");
 }
 
+/// The tests that docs/sealed.md names for each of the fifteen mistakes that would let somebody read.
+#[test]
+fn tests_of_sealed_orders_exist() {
+    let section = section("docs/sealed.md", "For reviewers");
+    let rows: Vec<&str> = section.lines().filter(|line| line.starts_with("| ") && line.contains(". ")).collect();
+    let is_test = |name: &&str| name.contains('_');
+    let named: Vec<Vec<&str>> =
+        rows.iter().map(|row| row.split('`').skip(1).step_by(2).filter(is_test).collect()).collect();
+    assert!(rows.len() == 15 && named.iter().all(|tests| !tests.is_empty()), "each row names a test: {named:?}");
+    let missing = missing_functions(named.into_iter().flatten());
+    assert!(missing.is_empty(), "no such tests: {missing:?}");
+}
+
 /// The tests that docs/venues.md names for what must hold of a venue, one or more in each row.
 #[test]
 fn tests_of_venues_exist() {
