@@ -21,14 +21,6 @@ const WAKING_NS: u64 = 100_000;
 const MEASURED_NS: u64 = 50_000;
 /// While a block runs sequentially, the clock is read after this many transactions.
 const MEASURED_TRANSACTIONS: usize = 8;
-/// After a parallel run that did not pay off, this many transactions run sequentially, then four times as many, and
-/// so on up to the longest pause, also in the blocks after it.
-const FIRST_PAUSE: usize = 512;
-const LONGEST_PAUSE: usize = 8_192;
-/// A parallel run after a pause is a trial of this many transactions.
-const TRIAL: usize = 512;
-/// Maximum number of transactions of one parallel run.
-const RUN_AT_MOST: usize = 1 << 20;
 /// Number of locations that a transaction is expected to touch, for the initial size of the index.
 const EXPECTED_LOCATIONS: usize = 4;
 /// Number of writes for which room is reserved before the first.
@@ -193,8 +185,8 @@ impl<V: Vm, S: CommitSink<V::Output>> Block<V, S> {
             let parallel_in_any_case = self.tuning.rule == CommitRule::Lazy || self.tuning.transactions_per_thread == 0;
             let alone = !parallel_in_any_case && (threads == 1 || small);
             let before = self.next;
-            let end = self.execute_sequentially(if alone { self.size } else { workers.pace.left }, threads);
-            workers.pace.left = workers.pace.left.saturating_sub(self.next - before);
+            let end = self.execute_sequentially(if alone { self.size } else { workers.pace.left() }, threads);
+            workers.pace.pass(self.next - before);
             if !matches!(end, End::Exhausted) || self.next == self.size {
                 return (self, end);
             }
@@ -277,29 +269,6 @@ impl<V: Vm, S: CommitSink<V::Output>> Block<V, S> {
     }
 }
 
-/// What the last parallel runs taught: how long to go on sequentially. A stranger's transactions that save no time in
-/// parallel make the ones after them sequential for as long, and no longer.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Pace {
-    /// The pause after the last run; none if it paid off.
-    pause: usize,
-    /// Transactions of it that are left.
-    left: usize,
-}
-
-impl Pace {
-    /// The longest parallel run: a trial after one that did not pay off.
-    fn run_at_most(&self) -> usize {
-        if self.pause == 0 { RUN_AT_MOST } else { TRIAL }
-    }
-
-    /// After a run that went on to its end, or did not.
-    fn learn(&mut self, pays: bool) {
-        self.pause = if pays { 0 } else { (self.pause * 4).clamp(FIRST_PAUSE, LONGEST_PAUSE) };
-        self.left = self.pause;
-    }
-}
-
 /// Measures the cost of transactions while they run sequentially.
 struct Gauge {
     clock: Option<fn() -> u64>,
@@ -330,24 +299,5 @@ impl Gauge {
         let Some(before_ns) = self.each_ns.replace(each_ns) else { return true };
         let each_ns = each_ns.min(before_ns);
         each_ns < self.worth_ns || each_ns.saturating_mul((self.remaining - done) as u64) < WAKING_NS
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_pause_grows_until_a_run_pays_off_and_goes_on_in_the_next_block() {
-        let mut pace = Pace::default();
-        assert_eq!((pace.left, pace.run_at_most()), (0, RUN_AT_MOST));
-        for pause in [512, 2_048, 8_192, 8_192] {
-            pace.learn(false);
-            assert_eq!((pace.left, pace.run_at_most()), (pause, TRIAL));
-        }
-        pace.left -= 5_000;
-        assert_eq!(pace.left, 3_192, "what a block does not use up is left for the next");
-        pace.learn(true);
-        assert_eq!((pace.left, pace.run_at_most()), (0, RUN_AT_MOST));
     }
 }

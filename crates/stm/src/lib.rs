@@ -127,6 +127,7 @@ mod memory;
 mod models;
 mod number;
 mod overlay;
+mod pace;
 mod parking;
 mod scheduler;
 mod sync;

@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use crate::block::Pace;
+use crate::pace::Pace;
 use crate::sync::{Arc, Condvar, Mutex, lock, thread};
 
 /// Work that several threads do together.

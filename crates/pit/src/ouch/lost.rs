@@ -15,8 +15,8 @@
 //! - Upon *a lost number whose order the root has after all*: the root tells how the order stands, and the session is
 //!   told the acceptance. Another order under the number is no answer: the lost one is rejected as taken.
 //! - Upon *a lost number of a session that the root does not know*: the door rejects it by itself.
-//! - Upon *an order that the root tells again, and of which the journal knows nothing*: its number is used, and lost. The
-//!   session is told its acceptance with what the root knows of it.
+//! - Upon *an order that the root tells again, and of which the journal knows nothing*: its number is used, and lost.
+//!   The session is told its acceptance with what the root knows of it.
 //! - Upon *a number that was passed over*, which is below the highest and never came: it is taken like a new one, and
 //!   the root answers. One that came before is ignored: its answer is among the session's messages, or follows.
 //!
