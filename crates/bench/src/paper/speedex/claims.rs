@@ -197,9 +197,14 @@ pub(super) const FILTER: &[ShapeClaim] = &[
 ];
 
 pub(super) const LAST_LOOK: &[ShapeClaim] = &[
-    within("ours: of plain orders a last look is worth something in the end", "its gain", 1.0, f64::INFINITY)
-        .only(&[("orders", "plain")]),
-    within("ours: of sealed orders it costs", "its gain", f64::NEG_INFINITY, 0.0).only(&[("orders", "sealed")]),
+    within(
+        "§8: who sees what is pending may estimate prices and gain: of plain orders",
+        "its gain",
+        1.0,
+        f64::INFINITY,
+    )
+    .only(&[("orders", "plain")]),
+    within("ours: of sealed orders it loses", "its gain", -1e12, 0.0).only(&[("orders", "sealed")]),
     within("ours: a direction that cannot be read is a coin: 40 to 60 %", "same way, %", 40.0, 60.0)
         .only(&[("orders", "sealed")]),
 ];
