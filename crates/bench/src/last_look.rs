@@ -3,11 +3,11 @@
 //! In each batch makers quote around the value that everybody knows. An informed trader knows the next value, and
 //! buys or sells. The *copycat* has a validator: it sees what is pending, copies a direction that it can read, and its
 //! order is in the same batch at the same price. Where the informed order is in an envelope it reads who pays, when and
-//! how much space it takes, and has to guess, or to follow what the last batch opened. Ledger and envelopes are those of
-//! a node; people are drawn from a seed.
+//! how much space it takes. So it guesses, or follows what the last batch opened. Ledger and envelopes are those of a
+//! node; people are drawn from a seed.
 //!
-//! What a batch brought is what it changed in an account's balances, at the next value. An order that goes the wrong way
-//! trades against the informed one, so guessing costs more than it brings.
+//! What a batch brought is what it changed in an account's balances, at the next value. An order that goes the wrong
+//! way trades against the informed one, so guessing costs more than it brings.
 
 use blst::min_sig::SecretKey as Scalar;
 use kernel::Dice;

@@ -1,5 +1,5 @@
-//! Envelopes: what sealing costs a client; what opening a block's envelopes costs a validator, by seats of the committee,
-//! beside the pairings alone; and what a chain with a sealing key pays for blocks without envelopes.
+//! Envelopes: what sealing costs a client, and what opening a block's envelopes costs a validator, by seats of the
+//! committee, beside the pairings alone; and what a chain with a sealing key pays for blocks without envelopes.
 
 use std::time::Instant;
 

@@ -45,8 +45,8 @@ fn without_its_mistake_each_run_holds() {
     }
 }
 
-/// Prints what networks with a sealing key find at some seeds of the mistakes of seats and of unsealing, and whether the
-/// same runs hold without them.
+/// Prints what networks with a sealing key find at some seeds of the mistakes of seats and of unsealing, and whether
+/// the same runs hold without them.
 #[test]
 #[ignore = "a search, not a check"]
 fn search_networks_that_find_mistakes_of_sealing() {

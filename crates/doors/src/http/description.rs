@@ -222,7 +222,7 @@ mod tests {
     /// Numbers of 64 bits that count what exists, so that none reaches 2^53, by how their name begins or ends. They are
     /// heights and epochs that were decided or lie at most 400 days ahead, milliseconds, and numbers of things that a
     /// node or the network has seen. What a client or a contract chooses without such a bound is not among them.
-    const COUNTED: &str = "height heights heights_left ms epoch epochs group_keys boundary from last home decided \
+    const COUNTED: &str = "age height heights heights_left ms epoch epochs group_keys boundary from last home decided \
         certified certified_anywhere committed refused batches rounds halt_round unbonding_epochs sequence_window \
         until_max life_max previous connected needed validators me since acts confirms notice notice_min patience \
         closes rests_until signed log_bytes number in_force ends again";

@@ -56,7 +56,7 @@ pub(super) fn acted_inside(api: &Api, one: &OpenedOperation, receipts: &BlockRec
     acted
 }
 
-/// A transaction of a block; `None` if the block is no longer kept. Of the block's envelopes at most one is opened again.
+/// A transaction of a block; `None` if the block is no longer kept. At most one envelope of it is opened again.
 pub(super) fn transaction_of(api: &Api, height: Height, id: &TransactionId) -> Result<Option<FoundBody>, Failure> {
     let (block, receipts) = (api.backend.block(height)?, api.backend.receipts(height)?);
     let (Some(block), Some(proven)) = (block, receipts) else { return Ok(None) };

@@ -221,8 +221,8 @@ fn await_other(world: &mut World, number: u64) -> u64 {
     }
 }
 
-/// A sealed order meets a plain one; garbage pays; what is not bound, or is no order, counts nowhere; what has ended, or
-/// was opened, stays closed.
+/// A sealed order meets a plain one; garbage pays; what is not bound, or is no order, counts nowhere; what has ended,
+/// or was opened, stays closed.
 fn opens(world: &mut World, shares: &Shares, number: u64) {
     let height = world.ledger.height() + 1;
     let inside = vec![

@@ -82,8 +82,8 @@ pub(super) fn false_keys(sim: &SimNetwork, of: Index, bytes: &[u8]) -> Option<Un
     }
 }
 
-/// A faulty validator, which holds a share of its own, answers shares: with the same ones as its own, with keys that are
-/// none, of heights that nobody has decided, and with questions for everything.
+/// A faulty validator, which holds a share of its own, answers shares: with the same ones as its own, with keys that
+/// are none, of heights that nobody has decided, and with questions for everything.
 pub(super) fn misbehave(sim: &mut SimNetwork, me: Index, faults: Faults, frame: UnsealFrame) {
     let UnsealFrame::Shares { height, key, points } = frame else { return };
     if faults == Faults::Silent {
