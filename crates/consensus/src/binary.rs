@@ -254,7 +254,7 @@ impl Binary {
         match timer {
             Timer::Coordinator { round, .. } => self.state(round).coordinator = Alarm::Fired,
             Timer::Auxiliaries { round, .. } => self.state(round).others = Alarm::Fired,
-            Timer::Grace | Timer::Missing | Timer::Round { .. } => return,
+            Timer::Grace | Timer::Missing | Timer::Votes { .. } | Timer::Round { .. } => return,
         }
         self.advance(committee, effects);
     }

@@ -55,6 +55,15 @@ pub enum Frame {
 }
 
 impl Frame {
+    /// What each frame is, by its first byte.
+    const KINDS: [&str; 10] =
+        ["votes", "proposal", "fetch", "commit", "certificate", "status", "request", "heights", "rounds", "forwarded"];
+
+    /// What encoded bytes are, by their first one; `None` if they are no frame of consensus.
+    pub fn kind_of(bytes: &[u8]) -> Option<&'static str> {
+        Frame::KINDS.get(usize::from(*bytes.first()?)).copied()
+    }
+
     /// The height that its sender votes on with this frame.
     pub fn voted_height(&self) -> Option<u64> {
         match self {

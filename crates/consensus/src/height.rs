@@ -106,7 +106,7 @@ impl Height {
                         slot.binary.on_timer(timer, &committee, effects);
                     }
                 }
-                Timer::Missing | Timer::Round { .. } => {}
+                Timer::Missing | Timer::Votes { .. } | Timer::Round { .. } => {}
             }
         });
     }
@@ -138,6 +138,11 @@ impl Height {
             Vote::Ready { digest, .. } => broadcast.restore(Kind::Ready, digest),
             _ => binary.restore(record),
         }
+    }
+
+    /// Number of slots: of validators that are not benched.
+    pub(crate) fn slots(&self) -> usize {
+        self.slots.iter().flatten().count()
     }
 
     /// Stops all voting: there is a certificate of this height.
@@ -264,7 +269,7 @@ impl Height {
     /// The number of slots that must be in: at most those that are sure to be delivered if f of the proposers with a
     /// slot are silent. Benched validators need not be among these f.
     fn enough(&self) -> usize {
-        let sure = self.slots.iter().flatten().count().saturating_sub(self.committee.faulty);
+        let sure = self.slots().saturating_sub(self.committee.faulty);
         self.settings.enough.min(sure.max(1))
     }
 

@@ -34,7 +34,7 @@
 //! Proposals are made for at most W heights above the last one that the ledger has applied, so that consensus never
 //! runs ahead of execution without bound. Votes are accepted up to 2W heights above the last decided one (the
 //! *horizon*), so that a validator that lags by a window still follows. The votes of one turn to one height travel as
-//! one frame of bit sets ([`frame`]).
+//! one frame of bit sets ([`frame`]), and in a large committee those of a step ([`gather`]).
 //!
 //! **Commits and certificates** ([`certificate`]). For every height that was output, a validator signs the
 //! superblock, chained to the one below, and the outcome (state and receipts) of the height `lag` below it, which its
@@ -97,7 +97,8 @@
 //! - *Bounded answers*: f faulty validators cannot make a correct one send more than their allowances.
 //!
 //! A fault-free height costs 4n³+2n² messages if each vote travels alone, including messages to oneself (288 for n =
-//! 4, 1,470 for n = 7), and five message delays. Votes of one turn are meant to travel together.
+//! 4, 1,470 for n = 7), and five message delays. The votes of a turn travel together, and in large committees those of
+//! a window of time.
 //!
 //! # Deviations from the paper
 //!
@@ -139,6 +140,7 @@ pub mod broadcast;
 pub mod certificate;
 pub mod engine;
 pub mod frame;
+pub mod gather;
 pub mod height;
 mod live;
 mod members;

@@ -7,6 +7,7 @@ use proofs::{Index, Statement};
 
 use crate::binary::Alarm;
 use crate::certificate::{Commit, Commits};
+use crate::gather::Gathered;
 use crate::height::Height;
 use crate::members::Members;
 use crate::message::{Round, Vote};
@@ -62,6 +63,8 @@ pub(crate) struct Live {
     held: Vec<(Proposal, Payload)>,
     /// Every vote that was sent; votes are sent again to validators that may have missed them.
     pub(crate) sent: Vec<Vote>,
+    /// Those that are still to be sent to all.
+    pub(crate) gathered: Gathered,
     /// Missing sub-blocks that were agreed on: who echoed them, and who was asked.
     pub(crate) wanted: BTreeMap<(Index, Digest), Wanted>,
     pub(crate) commits: Commits,
@@ -84,11 +87,12 @@ pub(crate) struct Wanted {
 }
 
 impl Live {
-    pub(crate) fn new(height: Agreement) -> Live {
+    pub(crate) fn new(height: Agreement, gathered: Gathered) -> Live {
         Live {
             height,
             held: Vec::new(),
             sent: Vec::new(),
+            gathered,
             wanted: BTreeMap::new(),
             commits: Commits::default(),
             commit: None,

@@ -142,6 +142,11 @@ pub enum Timer {
     /// How long to wait for the proposer's own copy of a sub-block that was agreed on, before asking others for it.
     /// The shell uses the grace period for this, too.
     Missing,
+    /// How long votes wait for others of the same height to travel with ([`crate::gather`]).
+    Votes {
+        /// Which window of the height it ends.
+        window: u32,
+    },
     /// How long to wait for the coordinator of a round.
     Coordinator {
         /// The slot.
@@ -169,7 +174,7 @@ impl Timer {
     /// The number of units to set it to: rounds grow longer without bound, so that they finally outlast any delay.
     pub fn units(&self) -> u32 {
         match self {
-            Timer::Grace | Timer::Missing => 1,
+            Timer::Grace | Timer::Missing | Timer::Votes { .. } => 1,
             Timer::Coordinator { round, .. } | Timer::Auxiliaries { round, .. } => round - 1,
             // A proposal comes with its payload, which takes longer.
             Timer::Round { step: crate::tendermint::Step::Propose, round } => round.saturating_add(3),

@@ -208,6 +208,10 @@ impl Engine {
     /// those from the archive), roots below all commits, and certificates that only the archive needs.
     pub(crate) fn collect(&mut self) {
         let over = self.settled();
+        // Others may still count votes that wait here.
+        let done = self.live.range_mut(..=over).map(|(height, live)| (*height, live.gathered.take()));
+        let waiting: Vec<_> = done.filter(|(_, votes)| !votes.is_empty()).collect();
+        waiting.into_iter().for_each(|(height, votes)| self.send_votes_on(height, votes));
         self.live.retain(|height, _| *height > over);
         let keep = self.rules.signed_by(over + 1);
         self.roots.retain(|height, _| *height >= keep);

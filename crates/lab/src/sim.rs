@@ -163,11 +163,8 @@ impl Sim {
     /// Latency to the certificate among correct validators, compared with the delays between them.
     fn measure_consensus(&self, count: u8, json: bool) -> anyhow::Result<ExitCode> {
         let size = usize::from(count);
-        let delay = |from: usize, to: usize| match self.even {
-            Some(_) => self.delay * 1_000,
-            None => bench::switch::between_regions(from, to).as_micros() as u64,
-        };
-        let delays: Vec<Vec<u64>> = (0..size).map(|from| (0..size).map(|to| delay(from, to)).collect()).collect();
+        let delays: Vec<Vec<u64>> =
+            (0..size).map(|from| (0..size).map(|to| self.delay_between(from, to)).collect()).collect();
         let longest = delays.iter().flatten().copied().max().unwrap_or(0);
         let mut network = validators::SimNetwork::of(self.engine.rules().protocol, size, self.seed.unwrap_or(0));
         network.rules.fast = self.fast;
@@ -175,34 +172,56 @@ impl Sim {
         // Messages that arrive within a millisecond make one turn, as in a node; the interval is longer if there are
         // very many validators.
         network.quantum = if size > 20 { 5_000 } else { 500 };
+        // That of a node; other simulations have a shorter one, so that more happens in less time.
+        network.tick = 200_000;
         network.tails = false;
         network.delays = Some(delays);
         network.frame_cost = validators::FrameCost { frame: self.frame_ns, byte: self.byte_ns };
         network.submit_everywhere(self.each);
         network.run_until_settled();
-        let report = network.check();
-        let ms = |share: f64| report.latency(share) as f64 / 1_000.0;
-        let counts = [
-            ("validators", f64::from(count)),
-            ("transactions", report.transactions as f64),
-            ("superblocks", report.heights as f64),
-            ("longest_delay_ms", longest as f64 / 1_000.0),
-            ("certificate_ms_p50", ms(0.5)),
-            ("certificate_ms_p99", ms(0.99)),
-            ("certificate_delays_p50", ms(0.5) * 1_000.0 / longest as f64),
-            ("frames_per_superblock", report.frames as f64 / report.heights.max(1) as f64),
-            ("bytes_per_superblock", report.bytes as f64 / report.heights.max(1) as f64),
-            ("busiest_processor_ms_per_superblock", report.busiest as f64 / 1_000.0 / report.heights.max(1) as f64),
-        ];
+        let counts = counts_of(&network.check(), count, longest);
         if json {
             let fields: serde_json::Map<String, Value> =
-                counts.into_iter().map(|(name, count)| (name.into(), count.into())).collect();
+                counts.into_iter().map(|(name, count)| (name, count.into())).collect();
             println!("{}", Value::from(fields));
         } else {
-            counts.iter().for_each(|(name, count)| println!("{:<36} {count:>12.1}", name.replace('_', " ")));
+            counts.iter().for_each(|(name, count)| println!("{:<42} {count:>13.1}", name.replace('_', " ")));
         }
         Ok(ExitCode::SUCCESS)
     }
+
+    /// The one-way delay between two validators, in microseconds.
+    fn delay_between(&self, from: usize, to: usize) -> u64 {
+        match self.even {
+            Some(_) => self.delay * 1_000,
+            None => bench::switch::between_regions(from, to).as_micros() as u64,
+        }
+    }
+}
+
+/// What is reported of a measured run: times in milliseconds, and costs of a superblock, in sum and by kind of frame.
+fn counts_of(report: &validators::NetworkReport, validators: u8, longest: u64) -> Vec<(String, f64)> {
+    let ms = |share: f64| report.latency(share) as f64 / 1_000.0;
+    let each = |count: u64| count as f64 / report.heights.max(1) as f64;
+    let counts = [
+        ("validators", f64::from(validators)),
+        ("transactions", report.transactions as f64),
+        ("superblocks", report.heights as f64),
+        ("longest_delay_ms", longest as f64 / 1_000.0),
+        ("certificate_ms_p50", ms(0.5)),
+        ("certificate_ms_p99", ms(0.99)),
+        ("certificate_delays_p50", ms(0.5) * 1_000.0 / longest as f64),
+        ("frames_per_superblock", each(report.frames)),
+        ("bytes_per_superblock", each(report.bytes)),
+        ("busiest_processor_ms_per_superblock", each(report.busiest) / 1_000.0),
+    ];
+    let of_kinds = report.kinds.iter().flat_map(|(kind, (frames, bytes))| {
+        [
+            (format!("{kind}_frames_per_superblock"), each(*frames)),
+            (format!("{kind}_bytes_per_superblock"), each(*bytes)),
+        ]
+    });
+    counts.into_iter().map(|(name, count)| (name.to_owned(), count)).chain(of_kinds).collect()
 }
 
 /// Runs a network drawn from a seed.

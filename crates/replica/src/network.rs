@@ -17,6 +17,9 @@ const SUB_BLOCK_OVERHEAD: usize = 64;
 const FOLLOWERS_MAX: usize = 32;
 /// Bytes of a frame besides the sub-blocks in it.
 const FRAME_OVERHEAD: usize = 1 << 20;
+/// How long votes wait for each validator that they are sent to: five times the processor time of a frame at both of
+/// its ends, so that frames of votes take at most about a fifth of a processor.
+const GATHERING: Duration = Duration::from_micros(200);
 
 /// Another validator or a follower: its key and its address.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -117,6 +120,13 @@ impl Network {
             Protocol::Dbft => BlockClock::of_many(self.chain.committee().deliver, step_ms),
             Protocol::Tendermint => BlockClock::of_one_in_turn(step_ms),
         }
+    }
+
+    /// How long votes wait for others to travel with: about what sending a frame to every validator and receiving one
+    /// from each costs, and at most a quarter of the grace period, which is about the longest delay of a message.
+    pub(crate) fn gathering(&self) -> Duration {
+        let members = self.chain.keys.len() as u32;
+        (GATHERING * members).min(self.grace / 4)
     }
 
     /// Bytes of a sub-block that are left for its transactions.

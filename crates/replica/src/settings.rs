@@ -21,6 +21,8 @@ pub struct ReplicaSettings {
     pub accuse: bool,
     /// Time between two ticks of the engine.
     pub tick: Duration,
+    /// The size of committee from which votes are gathered.
+    pub gather_from: usize,
     /// The defect that a simulation plants.
     pub defect: Planted<Defect>,
     /// The mistake in opening envelopes that a simulation plants.
@@ -29,8 +31,15 @@ pub struct ReplicaSettings {
 
 impl Default for ReplicaSettings {
     fn default() -> ReplicaSettings {
-        let (defect, unsealing) = (Planted::NOTHING, Planted::NOTHING);
-        ReplicaSettings { transactions: 100_000, check_ahead: true, accuse: true, tick: TICK, defect, unsealing }
+        ReplicaSettings {
+            transactions: 100_000,
+            check_ahead: true,
+            accuse: true,
+            tick: TICK,
+            gather_from: consensus::gather::GATHERED_FROM,
+            defect: Planted::NOTHING,
+            unsealing: Planted::NOTHING,
+        }
     }
 }
 
@@ -43,6 +52,8 @@ pub enum Defect {
     RelaysUnlogged,
     /// Votes are dropped although their heights are not certified.
     VotesForgottenEarly,
+    /// Votes that wait for others to travel with are kept until a step is complete.
+    VotesKept,
     /// After a lost log the validator votes at once.
     SilenceBroken,
     /// An idle network never begins a height.

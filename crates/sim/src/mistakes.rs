@@ -8,7 +8,7 @@ use venue::VenueMistake;
 use crate::lane::{LaneOptions, run_lane};
 use crate::market::{MarketOptions, run_market};
 use crate::solo::{SimOptions, run};
-use crate::validators::{SimNetwork, run_network};
+use crate::validators::{Faults, SimNetwork, run_network};
 use crate::world::{EngineMistake, Failure, LaneMistake, MarketMistake, Mistake};
 
 /// The world that finds a mistake.
@@ -207,12 +207,13 @@ const SOLO: [Row; 52] = [
     solo(EngineMistake::FrozenEndUntold, 11, "were over, but"),
 ];
 
-const VALIDATORS: [Row; 22] = [
+const VALIDATORS: [Row; 23] = [
     of_life(LifeMistake::ForgetsUncertified, Scene::Validators, 6, "unsound answer"),
     of_life(LifeMistake::HandoverNotAwaited, Scene::Validators, 0, "handovers lead to epoch 0"),
     of_replica(Defect::VotesUnlogged, 0, "has sent a vote that is not in its log"),
     of_replica(Defect::RelaysUnlogged, 1, "the run does not end"),
     of_replica(Defect::VotesForgottenEarly, 0, "OutOfOrder"),
+    of_replica(Defect::VotesKept, 0, "the run does not end"),
     of_replica(Defect::SilenceBroken, 0, "contradicts itself"),
     of_replica(Defect::NeverBeats, 0, "the run does not end"),
     of_replica(Defect::LeftOutLost, 0, "the run does not end"),
@@ -355,6 +356,11 @@ fn network_for_replicas(defect: Defect, seed: u64) -> (SimNetwork, u64) {
             (network.blackouts, network.blackout_loses_log) = (1, true);
         }
         Defect::VotesForgottenEarly | Defect::CertificatesUnsynced => (network.blackouts, each) = (3, 40),
+        Defect::VotesKept => {
+            // No step of a silent validator's slot is complete. What is stalled is sent again after 500 ms.
+            (network.gather_from, network.patience, each) = (1, 450_000, 40);
+            network.faults.insert(2, Faults::Silent);
+        }
         // One at a time: while two of four do not vote no height is decided.
         Defect::SilenceBroken => (network.lost_logs, each) = (1, 60),
         Defect::NeverBeats => {

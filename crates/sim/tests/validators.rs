@@ -1,8 +1,14 @@
 //! Networks of engines with links that break, disks that lose unsynced data, ledgers that lag, and Byzantine
 //! validators: the invariants of every run, and that it ends.
 
+use consensus::gather::GATHERED_FROM;
 use sim::validators::{Faults, FrameCost, NetworkReport, SimNetwork};
 use sim::{ControlCounts, ListingCounts, PolicyCounts, ProposalCounts};
+
+/// Every other network gathers votes, however small it is.
+fn gather_by_seed(network: &mut SimNetwork, seed: u64) {
+    network.gather_from = if seed.is_multiple_of(2) { GATHERED_FROM } else { 1 };
+}
 
 #[test]
 fn a_healthy_network_decides_everything_once() {
@@ -28,6 +34,32 @@ fn sizes_from_one_to_ten_and_the_fast_path() {
             network.check();
         }
     }
+}
+
+/// A superblock of twenty validators far apart costs some frames of votes for each pair of them, and not one for each
+/// frame that arrives; without gathering it is several times that. A silent validator, whose slot completes no step,
+/// changes little.
+#[test]
+fn votes_of_many_validators_travel_together() {
+    const SIZE: u64 = 20;
+    let run = |gather_from: usize, silent: Option<u8>| -> (u64, u64) {
+        let mut network = SimNetwork::new(SIZE as usize, 5);
+        let delay = |from: u64, to: u64| 1_000 + 10_000 * (from % 10).abs_diff(to % 10);
+        network.delays = Some((0..SIZE).map(|from| (0..SIZE).map(|to| delay(from, to)).collect()).collect());
+        (network.unit, network.grace, network.tick, network.tails) = (400_000, 100_000, 200_000, false);
+        network.gather_from = gather_from;
+        network.faults.extend(silent.map(|who| (who, Faults::Silent)));
+        network.submit_everywhere(1);
+        network.run_until_settled();
+        let report = network.check();
+        (report.kinds["votes"].0 / report.heights / (SIZE * (SIZE - 1)), report.latency(0.5))
+    };
+    let ((gathered, latest), (apart, soonest)) = (run(GATHERED_FROM, None), run(usize::MAX, None));
+    assert!(gathered <= 32 && apart >= 2 * gathered, "{gathered} and {apart} frames of votes a pair");
+    // Five steps, in each of which a vote waits for at most a window of four milliseconds.
+    assert!(latest <= soonest + 5 * 4_000 + 10_000, "{latest} and {soonest} µs");
+    let (silent, _) = run(GATHERED_FROM, Some(7));
+    assert!(silent <= 2 * gathered, "{silent} frames of votes a pair");
 }
 
 /// One processor works on one frame after the other: what all frames cost is divided among validators, and certificates
@@ -64,6 +96,7 @@ fn a_silent_validator_is_benched_and_costs_little() {
 fn broken_links_lose_nothing() {
     for seed in 0..8 {
         let mut network = SimNetwork::new(4, seed);
+        gather_by_seed(&mut network, seed);
         network.cuts = 30;
         network.submit_everywhere(30);
         network.run_until_settled();
@@ -75,6 +108,7 @@ fn broken_links_lose_nothing() {
 fn killed_validators_contradict_nothing_and_come_back() {
     for seed in 0..8 {
         let mut network = SimNetwork::new(4, 100 + seed);
+        gather_by_seed(&mut network, seed);
         network.kills = 8;
         network.cuts = 5;
         network.submit_everywhere(30);
@@ -87,6 +121,7 @@ fn killed_validators_contradict_nothing_and_come_back() {
 fn all_killed_at_once_go_on() {
     for seed in 0..10 {
         let mut network = SimNetwork::new(4, 200 + seed);
+        gather_by_seed(&mut network, seed);
         network.blackouts = 3;
         network.submit_everywhere(30);
         network.run_until_settled();
@@ -98,6 +133,7 @@ fn all_killed_at_once_go_on() {
 fn a_lost_vote_log_costs_silence_and_no_contradiction() {
     for seed in 0..8 {
         let mut network = SimNetwork::new(4, 300 + seed);
+        gather_by_seed(&mut network, seed);
         network.lost_logs = 2;
         network.cuts = 5;
         network.submit_everywhere(60);
@@ -127,6 +163,7 @@ fn faulty_validators_stop_nothing() {
         let size = [4, 7][seed as usize % 2];
         let mut network = SimNetwork::new(size, 500 + seed);
         network.faults.insert((seed % size as u64) as u8, faults);
+        gather_by_seed(&mut network, seed / 2);
         network.cuts = 6;
         network.submit_everywhere(20);
         network.run_until_settled();

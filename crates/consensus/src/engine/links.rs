@@ -7,6 +7,8 @@
 //! A follower without a vote sends its status and asks for decided heights like a validator that lags; it is sent no
 //! votes. A validator in another epoch is sent none either, and all of them when it announces this epoch.
 
+use std::collections::BTreeSet;
+
 use proofs::Index;
 
 use crate::binary::Alarm;
@@ -31,8 +33,12 @@ pub(crate) struct Peer {
     /// Whether the link is up and it has sent its status.
     pub(crate) is_known: bool,
     pub(crate) status: Status,
+    /// Finished heights that it has voted on since the last tick.
+    late: BTreeSet<u64>,
     /// Heights for which it was sent a certificate since the link came up.
-    answered: std::collections::BTreeSet<u64>,
+    answered: BTreeSet<u64>,
+    /// The last height up to which it had certificates at the last tick.
+    certified_before: Option<u64>,
     /// The tick before which it is not asked for decided heights, because it sent false ones.
     pub(crate) shunned_to: u64,
     /// Bytes that it was sent on demand, minus what ticks have refilled.
@@ -82,6 +88,7 @@ impl Engine {
         let forgiven = self.allowance() / REFILL;
         self.peers.iter_mut().for_each(|peer| peer.spent = peer.spent.saturating_sub(forgiven));
         self.sync_tick();
+        self.certify_late();
         if self.rules.protocol == Protocol::Tendermint {
             self.begin_next(true);
         }
@@ -180,10 +187,27 @@ impl Engine {
         }
         if status.asks {
             self.send([from].into_iter().collect(), Frame::Status(own));
+            self.certify(from, status);
         }
         self.end_silence();
-        self.certify(from, status);
         Ok(())
+    }
+
+    /// Sends certificates to those that have made none of their own for a tick: most who decide a height, or vote on it
+    /// late, have its certificate a moment later.
+    fn certify_late(&mut self) {
+        for index in 0..self.peers.len() {
+            let peer = &mut self.peers[index];
+            let late = std::mem::take(&mut peer.late);
+            let status = peer.status;
+            let is_still = peer.is_known && peer.certified_before.replace(status.certified) == Some(status.certified);
+            for height in late.into_iter().filter(|height| *height > status.certified) {
+                self.answer_late(index as Index, height);
+            }
+            if is_still {
+                self.certify(index as Index, status);
+            }
+        }
     }
 
     /// Sends certificates to a validator that knows more superblocks than it has certificates of.
@@ -200,8 +224,15 @@ impl Engine {
         }
     }
 
+    /// Notes a late vote on a finished height; the next tick answers it.
+    pub(crate) fn note_late(&mut self, of: Index, height: u64) {
+        if !self.live.contains_key(&height) && self.certificates.contains_key(&height) {
+            self.peers[usize::from(of)].late.insert(height);
+        }
+    }
+
     /// Answers late votes on a finished height with its certificate, once per link.
-    pub(crate) fn answer_late(&mut self, to: Index, height: u64) {
+    fn answer_late(&mut self, to: Index, height: u64) {
         let Some(certificate) = self.certificates.get(&height) else { return };
         let answered = &mut self.peers[usize::from(to)].answered;
         if self.live.contains_key(&height) || !answered.insert(height) {

@@ -18,6 +18,7 @@ use crate::benches::Benches;
 use crate::binary::Alarm;
 use crate::certificate::Commit;
 use crate::frame::{Frame, Votes};
+use crate::gather::{GATHERED_FROM, Gathered};
 use crate::height::{Height, HeightSettings};
 use crate::live::{Agreement, Live};
 use crate::members::Members;
@@ -274,8 +275,9 @@ pub struct Engine {
     pub(crate) busy: u64,
     /// Heights up to this one begin even without a transaction: the network was idle for a heartbeat.
     pub(crate) beat: u64,
-    outbox: BTreeMap<u64, BTreeSet<Vote>>,
-    /// The same, where heights are decided by rounds.
+    /// The size of committee from which votes are gathered.
+    gather_from: usize,
+    /// The messages to send, where heights are decided by rounds.
     pub(crate) rounds_outbox: BTreeMap<u64, Vec<tendermint::Message>>,
     /// The log's entries about heights above the horizon.
     logged: BTreeMap<u64, Vec<LogEntry>>,
@@ -316,7 +318,7 @@ impl Engine {
             proposed: 0,
             busy: start.applied,
             beat: 0,
-            outbox: BTreeMap::new(),
+            gather_from: GATHERED_FROM,
             rounds_outbox: BTreeMap::new(),
             logged: BTreeMap::new(),
             waits: false,
@@ -324,6 +326,12 @@ impl Engine {
             moved: false,
             turn: Turn::default(),
         }
+    }
+
+    /// Votes are gathered in committees of at least this size, instead of [`GATHERED_FROM`]. Call it before anything
+    /// else.
+    pub fn gather_from(&mut self, size: usize) {
+        self.gather_from = size;
     }
 
     /// The record of attendance at the genesis.
@@ -650,6 +658,10 @@ impl Engine {
                 wanted.for_each(|wanted| wanted.patience = Alarm::Fired);
                 return self.fetch(height);
             }
+            Timer::Votes { window } => {
+                self.live.get_mut(&height).into_iter().for_each(|live| live.gathered.expire(window));
+                return;
+            }
             _ => {}
         }
         if let Some(Live { height: Agreement::Slots(slots), .. }) = self.live.get_mut(&height) {
@@ -690,14 +702,28 @@ impl Engine {
             self.begin_next(false);
             self.send_rounds();
         }
-        for (height, votes) in std::mem::take(&mut self.outbox) {
-            let to = self.takers(height);
-            self.send(to, Frame::Votes(Votes::pack(self.chain.epoch, height, votes)));
-        }
+        self.send_votes();
         if std::mem::take(&mut self.moved) {
             self.announce();
         }
         std::mem::take(&mut self.turn)
+    }
+
+    /// Sends the votes that have waited for long enough, and begins the windows of others.
+    fn send_votes(&mut self) {
+        let heights = self.live.iter_mut();
+        let due: Vec<_> = heights.filter_map(|(height, live)| Some((*height, live.gathered.take_due()?))).collect();
+        due.into_iter().for_each(|(height, votes)| self.send_votes_on(height, votes));
+        let begun = |(height, live): (&u64, &mut Live)| {
+            live.gathered.begin_window().map(|window| (*height, Timer::Votes { window }))
+        };
+        self.turn.timers.extend(self.live.iter_mut().filter_map(begun));
+    }
+
+    /// Sends votes on a height to all that accept them.
+    pub(crate) fn send_votes_on(&mut self, height: u64, votes: BTreeSet<Vote>) {
+        let to = self.takers(height);
+        self.send(to, Frame::Votes(Votes::pack(self.chain.epoch, height, votes)));
     }
 
     pub(crate) fn send(&mut self, to: Members, frame: Frame) {
@@ -713,14 +739,19 @@ impl Engine {
 
     /// The state of a height above the last decided one; created if there is none.
     pub(crate) fn open(&mut self, height: u64) -> &mut Live {
-        let Engine { committee, me, rules, benches, chain, pen, .. } = self;
+        let Engine { committee, me, rules, benches, chain, pen, gather_from, .. } = self;
         let enough = rules.enough.unwrap_or(committee.round);
         let settings = HeightSettings { enough, fast: rules.fast };
         let new = || match rules.protocol {
             Protocol::Dbft => Agreement::Slots(Height::new(*committee, settings, height, *me, &benches.at(height))),
             Protocol::Tendermint => Agreement::Rounds(Box::new(Instance::new(chain.clone(), *me, pen.clone(), height))),
         };
-        self.live.entry(height).or_insert_with(|| Live::new(new()))
+        let begin = || {
+            let height = new();
+            let slots = height.slots().map(Height::slots).filter(|_| committee.size >= *gather_from);
+            Live::new(height, Gathered::new(slots))
+        };
+        self.live.entry(height).or_insert_with(begin)
     }
 
     /// The state of a height that accepts messages; `None` if the height is over or voting there is not safe.
@@ -742,7 +773,7 @@ impl Engine {
             // Late frames of the previous epoch are no offence.
             return if votes.epoch < self.chain.epoch { Ok(()) } else { Err(Refused::Epoch) };
         }
-        self.answer_late(from, votes.height);
+        self.note_late(from, votes.height);
         let height = votes.height;
         let Some(live) = self.live_at(height)? else { return Ok(()) };
         let (mut effects, mut others) = (Vec::new(), Vec::new());
@@ -799,7 +830,7 @@ impl Engine {
     }
 
     fn on_fetch(&mut self, from: Index, height: u64, slot: Index, digest: Digest) -> Result<(), Refused> {
-        self.answer_late(from, height);
+        self.note_late(from, height);
         let held = self.live.get(&height).and_then(|live| live.held(slot, &digest)).cloned();
         if let Some((proposal, payload)) = held {
             let frame = Frame::Proposal(proposal, payload);
@@ -820,7 +851,7 @@ impl Engine {
                 HeightEffect::Send(vote) => {
                     let live = self.live.get_mut(&height).expect("its votes are carried out");
                     live.sent.push(vote);
-                    self.outbox.entry(height).or_default().insert(vote);
+                    live.gathered.insert(vote);
                 }
                 HeightEffect::Arm(timer) => self.turn.timers.push((height, timer)),
                 HeightEffect::Fetch { slot, digest, holders } => self.want(height, slot, digest, &holders),

@@ -118,7 +118,7 @@ impl Engine {
             return if frame.epoch < self.chain.epoch { Ok(()) } else { Err(Refused::Epoch) };
         }
         let height = frame.height;
-        self.answer_late(from, height);
+        self.note_late(from, height);
         if self.live_at(height)?.is_none() {
             return Ok(());
         }

@@ -441,6 +441,8 @@ impl<D: Disk + Clone> Replica<D> {
         }
         for (height, timer) in turn.timers {
             let wait = match timer {
+                Timer::Votes { .. } if self.has(Defect::VotesKept) => continue,
+                Timer::Votes { .. } => self.network.gathering(),
                 Timer::Grace | Timer::Missing => self.network.grace,
                 _ => self.network.unit * timer.units(),
             };
@@ -596,6 +598,7 @@ impl<D: Disk + Clone> Replica<D> {
             network.setup(check_payload(network.ethereum, network.ledger_rules, network.committee_max)),
             start,
         );
+        engine.gather_from(self.settings.gather_from);
         match self.engine.silent_to() {
             Some(height) => engine.stay_silent_below(height + 1),
             // A follower may lack the log too, and vote from now on; or its log already names the height to vote from.

@@ -114,6 +114,7 @@ impl<D: Disk + Clone> Replica<D> {
             network.setup(check_payload(network.ethereum, network.ledger_rules, network.committee_max)),
             start,
         );
+        engine.gather_from(settings.gather_from);
         if unproved.is_some() {
             // It has no superblock to continue from: until it finds one, it only reports the height of its state.
             engine.rejoin();

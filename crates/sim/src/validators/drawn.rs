@@ -13,6 +13,7 @@
 
 use std::collections::BTreeSet;
 
+use consensus::gather::GATHERED_FROM;
 use consensus::{Index, Protocol};
 use kernel::{Dice, Links};
 use primitives::SecretKey;
@@ -29,6 +30,7 @@ impl SimNetwork {
         let size = 4 + dice.index(4);
         let mut network = SimNetwork::of(protocol, size, seed);
         network.rules.fast = dice.once_in(3);
+        network.gather_from = gather_from(seed);
         network.draw_twins(&mut dice);
         network.cuts = dice.below(6);
         network.kills = dice.below(4);
@@ -62,6 +64,7 @@ impl SimNetwork {
         let size = [4, 4, 5, 6, 7, 7][dice.index(6)];
         let mut network = SimNetwork::of(protocol, size, seed);
         network.rules.fast = dice.once_in(3);
+        network.gather_from = gather_from(seed);
         if dice.once_in(6) {
             network.rules.enough = Some(1);
         }
@@ -110,6 +113,11 @@ impl SimNetwork {
         network.false_seat = dice.once_in(3).then(|| correct[dice.index(correct.len())]);
         network
     }
+}
+
+/// Every other network gathers votes, however small it is.
+fn gather_from(seed: u64) -> usize {
+    if seed.is_multiple_of(2) { GATHERED_FROM } else { 1 }
 }
 
 /// A network, and the number of transactions that each validator is sent.

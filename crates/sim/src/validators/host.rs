@@ -260,12 +260,13 @@ fn empty(seed: u64) -> Home<FaultDisk> {
 }
 
 /// The replica settings of every validator in a run, with the seeded mistake.
-pub(super) fn settings(mistake: Option<Mistake>, tick: u64) -> ReplicaSettings {
+pub(super) fn settings(mistake: Option<Mistake>, tick: u64, gather_from: usize) -> ReplicaSettings {
     ReplicaSettings {
         transactions: 20,
         check_ahead: false,
         accuse: true,
         tick: std::time::Duration::from_micros(tick),
+        gather_from,
         defect: mistake.and_then(Mistake::of_replica).into(),
         unsealing: mistake.and_then(Mistake::of_unsealing).into(),
     }

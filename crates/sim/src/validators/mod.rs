@@ -194,14 +194,6 @@ pub struct FrameCost {
     pub byte: u64,
 }
 
-impl NetworkReport {
-    /// The latency that this share of transactions is below, in microseconds; 0 without transactions.
-    pub fn latency(&self, share: f64) -> u64 {
-        let at = (self.latencies.len() as f64 * share) as usize;
-        self.latencies.get(at.min(self.latencies.len().saturating_sub(1))).copied().unwrap_or(0)
-    }
-}
-
 /// A network of validators, and the faults that will occur.
 pub struct SimNetwork {
     /// The rules that all validators follow.
@@ -265,6 +257,10 @@ pub struct SimNetwork {
     pub frame_cost: FrameCost,
     /// How long inputs are collected before a step processes them.
     pub quantum: u64,
+    /// Time between two ticks of a validator.
+    pub tick: u64,
+    /// The size of committee from which votes are gathered.
+    pub gather_from: usize,
     /// The unit of the timers of rounds.
     pub unit: u64,
     /// How long the engine waits for absent sub-blocks.
@@ -384,6 +380,8 @@ impl SimNetwork {
             delays: None,
             frame_cost: FrameCost::default(),
             quantum: 0,
+            tick: TICK,
+            gather_from: consensus::gather::GATHERED_FROM,
             unit: UNIT,
             grace: GRACE,
             heartbeat: HEARTBEAT,
@@ -871,8 +869,7 @@ impl SimNetwork {
             }
             None => 300 + self.dice.below(1_500) + tail,
         };
-        self.report.frames += 1;
-        self.report.bytes += bytes.len() as u64;
+        self.report.count(&bytes);
         let delay = delay + self.occupy(from, 0);
         self.push(delay, to, Event::Frame { from, link, bytes });
     }
@@ -927,7 +924,7 @@ impl SimNetwork {
 
     /// Starts a process on its disks; it may crash during the start, repeatedly.
     fn wake(&mut self, of: Index) {
-        let (network, settings) = (self.epoch_zero(of), host::settings(self.mistake, TICK));
+        let (network, settings) = (self.epoch_zero(of), host::settings(self.mistake, self.tick, self.gather_from));
         let (checkpoint_blocks, keep_blocks, mistake) =
             (self.checkpoint_blocks, self.keep_blocks, self.mistake.and_then(Mistake::of_life).into());
         let (known, approve) = self.program_of(of);

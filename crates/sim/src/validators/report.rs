@@ -1,6 +1,8 @@
 //! What happened in a run of a network.
 
-use consensus::Index;
+use std::collections::BTreeMap;
+
+use consensus::{Frame, Index};
 
 use crate::controls::ControlCounts;
 use crate::listings::ListingCounts;
@@ -45,6 +47,8 @@ pub struct NetworkReport {
     pub frames: u64,
     /// Their bytes.
     pub bytes: u64,
+    /// Frames and bytes by what they are: votes, sub-blocks, commits and so on.
+    pub kinds: BTreeMap<&'static str, (u64, u64)>,
     /// Processor time of the validator that needed most, in microseconds, by `SimNetwork::frame_cost`.
     pub busiest: u64,
     /// Epochs that ended.
@@ -58,4 +62,21 @@ pub struct NetworkReport {
     /// Times from a transaction's arrival to the certificate of its superblock at the validator that received it, in
     /// ascending order.
     pub latencies: Vec<u64>,
+}
+
+impl NetworkReport {
+    /// Counts a frame that is sent.
+    pub(super) fn count(&mut self, frame: &[u8]) {
+        let bytes = frame.len() as u64;
+        self.frames += 1;
+        self.bytes += bytes;
+        let kind = self.kinds.entry(Frame::kind_of(frame).unwrap_or("others")).or_default();
+        *kind = (kind.0 + 1, kind.1 + bytes);
+    }
+
+    /// The latency that this share of transactions is below, in microseconds; 0 without transactions.
+    pub fn latency(&self, share: f64) -> u64 {
+        let at = (self.latencies.len() as f64 * share) as usize;
+        self.latencies.get(at.min(self.latencies.len().saturating_sub(1))).copied().unwrap_or(0)
+    }
 }
