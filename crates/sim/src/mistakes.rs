@@ -87,9 +87,9 @@ pub fn found() -> impl Iterator<Item = FoundMistake> {
     })
 }
 
-/// Mistakes that tests of `replica`, `member` and `venue` find. There seats and unsealers walk through all short orders;
-/// in the lane's world somebody else shows such certificates in time; in that of markets others come first to what
-/// matters, and few orders are so large.
+/// Mistakes that tests of `replica`, `member` and `venue` find. There seats and unsealers walk through all short
+/// orders; in the lane's world somebody else shows such certificates in time; in that of markets others come first to
+/// what matters, and few orders are so large.
 pub const FOUND_ELSEWHERE: [Mistake; 26] = {
     use Mistake::{Member, Seat, Unseal, Venue};
     [
