@@ -12,9 +12,10 @@
 //!   The root is asked to cancel it. It has no order of that number, so it notes that it refuses one from then on.
 //! - Upon *the root's answer* about a lost number: the session is told a rejection with [`LOST`] and words. It is
 //!   journaled and sent like any other message of the session.
-//! - Upon *a lost number whose order the root has after all*: the root tells how the order stands, and the session is
-//!   told the acceptance. Another order under the number is no answer: the lost one is rejected as taken.
-//! - Upon *a lost number of a session that the root does not know*: the door rejects it by itself.
+//! - Upon *a lost number whose order the root has after all*: the session is told the acceptance, also if the root has
+//!   forgotten the session. Another order under the number is no answer: the lost one is rejected as taken.
+//! - Upon *a lost number of a session that the root does not know*: the door rejects it by itself, if the root has no
+//!   such order.
 //! - Upon *an order that the root tells again, and of which the journal knows nothing*: its number is used, and lost.
 //!   The session is told its acceptance with what the root knows of it.
 //! - Upon *a number that was passed over*, which is below the highest and never came: it is taken like a new one, and
@@ -96,37 +97,46 @@ impl Entered {
 impl OuchSession {
     /// Remembers what the orders of lost numbers said that no journal has, as the root knows them.
     pub(super) fn remember_lost(&mut self, session: SessionNumber, root: &MatchingStage) {
-        let Some(key) = root.keys_of(session).first().copied() else { return };
-        let unknown = self.lost.iter().filter(|of| !self.orders.contains_key(of)).map(|of| self.number(*of));
-        for number in unknown.collect::<Vec<_>>() {
-            let Some(order) = root.order(&key, &number) else { continue };
+        let unknown = self.lost.iter().filter(|of| !self.orders.contains_key(of)).copied();
+        for reference in unknown.collect::<Vec<_>>() {
+            let Some((order, accepted)) = self.taken(session, reference, root) else { continue };
             let (symbol, side) = (symbol_of(order.market), side_letter(order.side));
-            let message = match root.standing(&key, &number) {
-                Some(OrderStanding::Taken { accepted: Acceptance { replaces: Some(before), .. }, .. }) => {
-                    OuchInbound::Replace(replacing(order, before.reference))
-                }
-                _ => OuchInbound::Enter(entering(order)),
+            let message = match accepted.replaces {
+                Some(before) => OuchInbound::Replace(replacing(order, before.reference)),
+                None => OuchInbound::Enter(entering(order)),
             };
             self.enter(Entered { message, symbol, side, is_answered: false, open: 0 });
         }
     }
 
+    /// The order under a number, and its acceptance, if a root has taken it; also where the session has left.
+    fn taken<'r>(
+        &self,
+        session: SessionNumber,
+        reference: u32,
+        root: &'r MatchingStage,
+    ) -> Option<(&'r VenueOrder, Acceptance)> {
+        let key = root.keys_of(session).first().copied().or(self.key)?;
+        let number = self.number(reference);
+        match root.standing(&key, &number)? {
+            OrderStanding::Taken { accepted, .. } => Some((root.order(&key, &number)?, accepted)),
+            _ => None,
+        }
+    }
+
     /// What is done about each lost number, whose order a root may have by now.
     pub(super) fn about_lost(&self, session: SessionNumber, nanoseconds: u64, root: &MatchingStage) -> Vec<LostNumber> {
-        let Some(key) = root.keys_of(session).first().copied() else {
-            return self.lost.iter().map(|of| LostNumber::Told(self.refuse_lost(*of, nanoseconds))).collect();
-        };
+        let key = root.keys_of(session).first().copied();
         let about = |reference: &u32| {
-            let number = self.number(*reference);
-            let ask = |command| LostNumber::Ask(VenueInput::Trade(session, command));
-            match (root.order(&key, &number), self.orders.get(reference)) {
-                (None, _) => ask(void(key, number)),
-                (Some(order), Some(entered)) if entered.is_of(order) => ask(TradeCommand::Status(key, number)),
-                _ => {
-                    let taken = OrderRefusal::NumberTaken;
-                    let refusal = OuchRefusal::new(refusal_name(&taken).0, taken);
-                    LostNumber::Told(self.refuse(*reference, &refusal, nanoseconds))
+            let of = self.orders.get(reference);
+            match (self.taken(session, *reference, root), key) {
+                (Some((order, accepted)), _) => {
+                    let is_its = of.filter(|entered| entered.is_of(order));
+                    let answer = is_its.and_then(|entered| outbound::accepted(entered, nanoseconds, &accepted));
+                    LostNumber::Told(answer.unwrap_or_else(|| self.refuse_taken(*reference, nanoseconds)))
                 }
+                (None, Some(key)) => LostNumber::Ask(VenueInput::Trade(session, void(key, self.number(*reference)))),
+                (None, None) => LostNumber::Told(self.refuse_lost(*reference, nanoseconds)),
             }
         };
         self.lost.iter().map(about).collect()
@@ -153,6 +163,11 @@ impl OuchSession {
             }
             _ => None,
         }
+    }
+
+    fn refuse_taken(&self, reference: u32, nanoseconds: u64) -> OuchMessage<OuchOutbound> {
+        let taken = OrderRefusal::NumberTaken;
+        self.refuse(reference, &OuchRefusal::new(refusal_name(&taken).0, taken), nanoseconds)
     }
 
     fn refuse_lost(&self, reference: u32, nanoseconds: u64) -> OuchMessage<OuchOutbound> {

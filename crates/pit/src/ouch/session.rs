@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use primitives::PublicKey;
 use primitives::venue::OrderNumber;
 use protocols::ouch::{OuchEnter, OuchInbound, OuchMessage, OuchOutbound, OuchReplace, OuchUserRefs};
 use protocols::soup::SoupSession;
@@ -40,6 +41,8 @@ pub struct OuchSession {
     /// Numbers below the highest that never came: the first and the last one of each gap.
     gaps: BTreeMap<u32, u32>,
     pub(super) orders: BTreeMap<u32, Entered>,
+    /// Its key, once a report has named it.
+    pub(super) key: Option<PublicKey>,
     /// Numbers without an answer that were used before a restart.
     pub(super) lost: BTreeSet<u32>,
     /// The link that it has, told whenever there is something new for it.
@@ -58,6 +61,7 @@ impl OuchSession {
             refs: OuchUserRefs::default(),
             gaps: BTreeMap::new(),
             orders: BTreeMap::new(),
+            key: None,
             lost: BTreeSet::new(),
             link: watch::Sender::new(0),
             unwritten: vec![SessionEntry::Opened { session: number }],

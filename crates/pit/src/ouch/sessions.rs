@@ -139,6 +139,7 @@ impl<D: Disk> OuchSessions<D> {
         for report in reports {
             let Some(session) = self.sessions.get_mut(&report.session) else { continue };
             // Orders of another day have no reference in this session.
+            session.key = Some(report.key);
             if session.number(report.number.reference) == report.number {
                 if self.is_told_again && matches!(report.what, ReportKind::Accepted(_)) {
                     session.find(report.number.reference);
