@@ -208,7 +208,7 @@ const SOLO: [Row; 52] = [
 ];
 
 const VALIDATORS: [Row; 23] = [
-    of_life(LifeMistake::ForgetsUncertified, Scene::Validators, 6, "the run does not end"),
+    of_life(LifeMistake::ForgetsUncertified, Scene::Validators, 2, "the run does not end"),
     of_life(LifeMistake::HandoverNotAwaited, Scene::Validators, 0, "handovers lead to epoch 0"),
     of_replica(Defect::VotesUnlogged, 0, "has sent a vote that is not in its log"),
     of_replica(Defect::RelaysUnlogged, 1, "the run does not end"),
