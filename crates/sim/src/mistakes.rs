@@ -224,7 +224,7 @@ const VALIDATORS: [Row; 23] = [
     of_replica(Defect::GenerationsMixed, 4, "without a slot"),
     of_replica(Defect::LaggardsUnanswered, 0, "the run does not end"),
     of_replica(Defect::PaceIgnored, 0, "came too soon"),
-    of_replica(Defect::QuotaHoldsAll, 1, "has waited for"),
+    of_replica(Defect::QuotaHoldsAll, 0, "has waited for"),
     of_replica(Defect::KeysKeepOwnersOut, 0, "keeps its owner out"),
     of_replica(Defect::NeverPresent, 0, "the run does not end"),
     of_replica(Defect::RulesNotAwaited, 0, "newest: "),
