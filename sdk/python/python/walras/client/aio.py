@@ -47,6 +47,7 @@ from walras.client.references import PaymentReference, Said
 from walras.client.slots import HEIGHTS
 from walras.client.stream import SILENCE_S, Event, Feed
 from walras.client.venue import VenueMarket, VenueTrade
+from walras.client.waiting import within
 
 __all__ = ["AsyncClient"]
 
@@ -405,7 +406,7 @@ class AsyncClient:
                     self._sockets.add(socket)
                     await socket.send(feed.connected())
                     while True:
-                        text = await asyncio.wait_for(socket.recv(), SILENCE_S)
+                        text = await within(socket.recv(), SILENCE_S)
                         if (reply := await self.run(feed.reply(str(text)))) is not None:
                             await socket.send(reply)
                         for event in await self.run(feed.receive(str(text))):

@@ -20,6 +20,7 @@ from walras.client.errors import ClientError, NoAnswerError, SessionKeyError
 from walras.client.flow import Flow
 from walras.client.slots import Leaving
 from walras.client.stream import SILENCE_S
+from walras.client.waiting import within
 
 __all__ = ["AsyncDisconnectGuard", "AsyncKeepAlive", "DisconnectGuard", "KeepAlive"]
 
@@ -262,7 +263,7 @@ class AsyncDisconnectGuard:
                 heard = time.monotonic()
                 while not self._leaving.is_withdrawn:
                     try:
-                        flow = self._leaving.receive(str(await asyncio.wait_for(socket.recv(), _LOOK_S)))
+                        flow = self._leaving.receive(str(await within(socket.recv(), _LOOK_S)))
                         heard = time.monotonic()
                     except (TimeoutError, asyncio.TimeoutError):
                         if time.monotonic() - heard > SILENCE_S:

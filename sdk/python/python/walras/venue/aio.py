@@ -16,6 +16,7 @@ from walras.client.amounts import Number
 from walras.client.errors import ForeignAnswerError, NoAnswerError
 from walras.client.models import Fate
 from walras.client.stream import SILENCE_S, Disconnected
+from walras.client.waiting import within
 from walras.venue.custody import Custody
 from walras.venue.feed import VenueFeed
 from walras.venue.journal import OrderJournal
@@ -139,7 +140,7 @@ class AsyncVenueTrader:
                     self._client._sockets.add(socket)
                     await socket.send(hello)
                     while True:
-                        text = str(await asyncio.wait_for(socket.recv(), SILENCE_S))
+                        text = str(await within(socket.recv(), SILENCE_S))
                         for report in await self._client.run(feed.receive(text)):
                             yield report
             except (TimeoutError, asyncio.TimeoutError):
