@@ -260,6 +260,21 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    #[test]
+    fn the_first_byte_says_what_a_frame_is() {
+        let (slot, digest) = (0, Digest([1; 32]));
+        for (frame, kind) in [
+            (Frame::Votes(Votes::pack(0, 1, std::collections::BTreeSet::new())), "votes"),
+            (Frame::Fetch { height: 1, slot, digest }, "fetch"),
+            (Frame::SyncRequest { from: 1, to: 2 }, "request"),
+            (Frame::Sync(Vec::new()), "heights"),
+            (Frame::Transactions(Payload::from([7; 3])), "forwarded"),
+        ] {
+            assert_eq!(Frame::kind_of(&borsh::to_vec(&frame).expect("memory")), Some(kind));
+        }
+        assert_eq!([Frame::kind_of(&[10]), Frame::kind_of(&[])], [None, None]);
+    }
+
     fn vote() -> impl Strategy<Value = Vote> {
         let digest = any::<u8>().prop_map(|byte| Digest([byte; 32]));
         (0u8..5, any::<Index>(), 1..70u32, any::<bool>(), 0..3usize, digest).prop_map(

@@ -23,9 +23,9 @@ const JUDGED_COMMITS: u32 = 64;
 const CONFLICTS_AT_MOST: u32 = JUDGED_COMMITS / 2;
 /// From the moment at which a helper is there, the time of a run is checked in intervals of this many nanoseconds.
 const PATIENCE_NS: u64 = 10_000_000;
-/// Checks after which a run ends if the fastest took twice as long as a sequential execution. The others may have
+/// Checks after which a run ends if even the fastest was no faster than a sequential execution. The others may have
 /// waited for a processor.
-const SLOW_CHECKS: u32 = 3;
+const SLOW_CHECKS: u32 = 6;
 /// The version of a record that has not been used.
 const NO_VERSION: Version = Version { txn: u32::MAX, incarnation: 0 };
 
@@ -98,8 +98,11 @@ struct Ladder<S> {
     judged: u32,
     /// The start of the current time check: the clock, and the number of committed transactions.
     timed_from: (u64, u32),
-    /// The clock at the last check, the shortest time between two, and their number.
-    checked: (u64, u64, u32),
+    /// The clock at the last check.
+    checked_at: u64,
+    /// The shortest time between two checks.
+    fastest_ns: u64,
+    checks: u32,
     committed: u32,
 }
 
@@ -188,7 +191,9 @@ impl<V: Vm, S: CommitSink<V::Output>> Run<V, S> {
                 end: End::Exhausted,
                 judged: 0,
                 timed_from: (0, 0),
-                checked: (plan.sequential.map_or(0, |(clock, _)| clock()), u64::MAX, 0),
+                checked_at: plan.sequential.map_or(0, |(clock, _)| clock()),
+                fastest_ns: u64::MAX,
+                checks: 0,
                 committed: 0,
             })),
             parking: Parking::new(),
@@ -430,17 +435,19 @@ impl<V: Vm, S: CommitSink<V::Output>> Run<V, S> {
         conflicts > at_most || self.is_slow(ladder)
     }
 
-    /// Whether the run is much slower than a sequential execution, or has not been faster for a while.
+    /// Whether the run has not been faster than a sequential execution for a while. Until a helper is there, it may take
+    /// twice as long.
     fn is_slow(&self, ladder: &mut Ladder<S>) -> bool {
         let Some((clock, each_ns)) = self.plan.sequential else { return false };
         let now = clock();
-        let (before, fastest, checks) = ladder.checked;
-        let (fastest, checks) = (fastest.min(now.saturating_sub(before)), checks + 1);
-        ladder.checked = (now, fastest, checks);
-        if checks >= SLOW_CHECKS && fastest / 2 > each_ns.saturating_mul(CHECKED_COMMITS.into()) {
+        let is_alone = self.at_work.load(Ordering::Relaxed) < 2;
+        ladder.fastest_ns = ladder.fastest_ns.min(now.saturating_sub(ladder.checked_at));
+        (ladder.checked_at, ladder.checks) = (now, ladder.checks + 1);
+        let checked_ns = each_ns.saturating_mul(u64::from(CHECKED_COMMITS) * if is_alone { 2 } else { 1 });
+        if ladder.checks >= SLOW_CHECKS && ladder.fastest_ns > checked_ns {
             return true;
         }
-        if self.at_work.load(Ordering::Relaxed) < 2 || ladder.timed_from.0 == 0 {
+        if is_alone || ladder.timed_from.0 == 0 {
             ladder.timed_from = (now, ladder.committed);
         }
         let (since, committed) = ladder.timed_from;

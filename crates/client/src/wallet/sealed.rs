@@ -16,6 +16,8 @@
 //! The key is the one that the node names. A node that lies can read what is sealed to its own: use one's own, or check
 //! `/v1/seal/proof`.
 
+use std::io::ErrorKind;
+
 use api::{OutcomeBody, SealBody, SealFailedBody, SealMakingBody};
 use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::{Body, Enclosure, Height, Operation, Sequence, Transaction, TransactionId};
@@ -180,7 +182,11 @@ impl Wallet {
     /// What a key has in envelopes that may still open. Those that are final or have ended are removed.
     fn notes(&self, signatory: &Signatory) -> Result<Vec<Note>, ClientError> {
         let folder = beside(&self.key_file, ".sealed");
-        let Ok(entries) = std::fs::read_dir(&folder) else { return Ok(Vec::new()) };
+        let entries = match std::fs::read_dir(&folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(cause) => return Err(ClientError::file(&folder, cause.to_string(), cause)),
+        };
         let mut living = Vec::new();
         for entry in entries {
             let path = entry.map_err(|cause| ClientError::file(&folder, cause.to_string(), cause))?.path();

@@ -11,6 +11,7 @@ use super::{OpenedOperation, is_sealed, text};
 ///
 /// `outcomes` are those of the block's receipts: of its own transactions, and behind them of what its envelopes held.
 /// Each envelope that opened is decrypted once more, by its key in the block: half a millisecond each, on all threads.
+/// An envelope for another network, as of a block before a restart of the network, stays closed.
 pub fn enclosed(network: &Digest, block: &Superblock, outcomes: &[(TransactionId, Outcome)]) -> Vec<OpenedOperation> {
     if block.openings.is_empty() {
         return Vec::new();
