@@ -4,6 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::counters::Apart;
 use crate::memory::{Memory, NumberRead, Read, Version};
+use crate::pace::{CHECKED_COMMITS, RunTimes};
 use crate::parking::Parking;
 use crate::scheduler::{CommitRule, Head, Scheduler, Task};
 use crate::sync::atomic::{AtomicU32, Ordering};
@@ -14,18 +15,11 @@ use crate::workers::Work;
 
 /// Number of looks for work before a thread parks.
 const LOOKS_BEFORE_PARKING: u32 = if cfg!(test) { 1 } else { 200 };
-/// Number of commits between two checks on the ladder whether running in parallel pays off.
-const CHECKED_COMMITS: u32 = 16;
 /// Number of commits over which conflicts are counted.
 const JUDGED_COMMITS: u32 = 64;
 /// Number of conflicts per helper in that time that cancels what a helper gains: each conflict is an execution, or
 /// most of one, in vain.
 const CONFLICTS_AT_MOST: u32 = JUDGED_COMMITS / 2;
-/// From the moment at which a helper is there, the time of a run is checked in intervals of this many nanoseconds.
-const PATIENCE_NS: u64 = 10_000_000;
-/// Checks after which a run ends if even the fastest was no faster than a sequential execution. The others may have
-/// waited for a processor.
-const SLOW_CHECKS: u32 = 6;
 /// The version of a record that has not been used.
 const NO_VERSION: Version = Version { txn: u32::MAX, incarnation: 0 };
 
@@ -96,13 +90,7 @@ struct Ladder<S> {
     end: End,
     /// Commits since the last check.
     judged: u32,
-    /// The start of the current time check: the clock, and the number of committed transactions.
-    timed_from: (u64, u32),
-    /// The clock at the last check.
-    checked_at: u64,
-    /// The shortest time between two checks.
-    fastest_ns: u64,
-    checks: u32,
+    times: RunTimes,
     committed: u32,
 }
 
@@ -190,10 +178,7 @@ impl<V: Vm, S: CommitSink<V::Output>> Run<V, S> {
                 sink: Some(sink),
                 end: End::Exhausted,
                 judged: 0,
-                timed_from: (0, 0),
-                checked_at: plan.sequential.map_or(0, |(clock, _)| clock()),
-                fastest_ns: u64::MAX,
-                checks: 0,
+                times: RunTimes::new(plan.sequential.map_or(0, |(clock, _)| clock())),
                 committed: 0,
             })),
             parking: Parking::new(),
@@ -435,28 +420,11 @@ impl<V: Vm, S: CommitSink<V::Output>> Run<V, S> {
         conflicts > at_most || self.is_slow(ladder)
     }
 
-    /// Whether the run has not been faster than a sequential execution for a while. Until a helper is there, it may take
-    /// twice as long.
     fn is_slow(&self, ladder: &mut Ladder<S>) -> bool {
-        let Some((clock, each_ns)) = self.plan.sequential else { return false };
-        let now = clock();
         let is_alone = self.at_work.load(Ordering::Relaxed) < 2;
-        ladder.fastest_ns = ladder.fastest_ns.min(now.saturating_sub(ladder.checked_at));
-        (ladder.checked_at, ladder.checks) = (now, ladder.checks + 1);
-        let checked_ns = each_ns.saturating_mul(u64::from(CHECKED_COMMITS) * if is_alone { 2 } else { 1 });
-        if ladder.checks >= SLOW_CHECKS && ladder.fastest_ns > checked_ns {
-            return true;
-        }
-        if is_alone || ladder.timed_from.0 == 0 {
-            ladder.timed_from = (now, ladder.committed);
-        }
-        let (since, committed) = ladder.timed_from;
-        let elapsed_ns = now.saturating_sub(since);
-        if elapsed_ns < PATIENCE_NS {
-            return false;
-        }
-        ladder.timed_from = (now, ladder.committed);
-        elapsed_ns > each_ns.saturating_mul((ladder.committed - committed).into())
+        let check =
+            |(clock, each_ns): (fn() -> u64, u64)| ladder.times.is_slow(clock(), each_ns, ladder.committed, is_alone);
+        self.plan.sequential.is_some_and(check)
     }
 }
 
